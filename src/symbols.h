@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Names for code addresses of processes that run, or ran until just now.
+ *
+ * A snapshot of the mappings is kept per process, and the symbols of a file
+ * once for all processes that map it.  Files are opened as the process has
+ * them (/proc/PID/map_files, then its root directory, which the snapshot
+ * holds), so that other mount namespaces and deleted files work, and compared
+ * with the inode number of the mapping, so that a file that was replaced gives
+ * no names instead of wrong ones.  What is not known stays unknown: module and
+ * offset are always right, a function is named only when its symbol covers the
+ * address.
+ *
+ * Everything is bounded: the number of processes, files, and bytes kept; what
+ * was used longest ago goes first.  Not thread-safe: one symbolizer a thread.
+ */
+#ifndef ACLGUARD_SYMBOLS_H
+#define ACLGUARD_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "elffile.h"
+
+#define SYMBOLIZER_PIDS_MAX 256		    /* snapshots; each holds one descriptor */
+#define SYMBOLIZER_MODULES_MAX 64	    /* files; each holds one descriptor */
+#define SYMBOLIZER_BYTES_MAX (256UL << 20)  /* symbols and DWARF of all files */
+#define SYMBOLIZER_NAME_MAX (64UL << 10)    /* a longer function name is cut, in bytes */
+
+enum symbolizer_flags {
+	/*
+	 * No source lines.  Reading DWARF takes memory in the order of the
+	 * file's size and runs far more code on what the target chose; a
+	 * daemon does without.
+	 */
+	SYMBOLIZER_NO_LINES = 1 << 0,
+};
+
+enum sym_kind {
+	SYM_UNKNOWN, /* no mapping is known at this address */
+	SYM_FILE,    /* a mapped file; the file itself may not have been readable */
+	SYM_VDSO,    /* code that the kernel maps: [vdso], [vsyscall] */
+	SYM_ANON,    /* memory without a file: generated code, stack, heap; module has the name */
+};
+
+/*
+ * One address, resolved.  All strings are raw bytes that the target chose:
+ * escape before showing.  They belong to the result: sym_result__clear().
+ */
+struct sym_result {
+	enum sym_kind kind;
+	uint64_t addr; /* as asked for */
+
+	char *function; /* as in the symbol table, C++ mangled; NULL: unknown */
+	uint64_t function_offset;
+
+	/* Path as the process sees it, or the kernel's name in brackets; NULL if SYM_UNKNOWN. */
+	char *module;
+	bool deleted;
+	uint64_t module_offset; /* in the file, in bytes; from the mapping's start if no file */
+	uint64_t module_addr;	/* as linked, what addr2line -e wants; 0: unknown */
+
+	uint8_t build_id[ELFFILE_BUILD_ID_MAX];
+	unsigned int build_id_len; /* bytes; 0: none */
+
+	char *file; /* source file as the compiler noted it; NULL: unknown */
+	unsigned int line;
+};
+
+struct symbolizer;
+
+/* flags: enum symbolizer_flags or 0.  NULL if there is no memory. */
+struct symbolizer *symbolizer__new(unsigned int flags);
+void symbolizer__free(struct symbolizer *sym); /* NULL is allowed */
+
+/*
+ * Take (or replace) the snapshot of a process.  Worth doing when a process is
+ * first seen, and again before the stacks of a report are resolved, because a
+ * stale snapshot cannot be told from a fresh one.  On failure an old snapshot
+ * remains, with one exception: where the pid is another process now, the call
+ * gives -ESTALE and keeps the old one until symbolizer__forget().
+ * -ESRCH: gone.  -EACCES: not ours to look at.
+ */
+int symbolizer__snapshot(struct symbolizer *sym, pid_t pid);
+
+/* The process exited, or executed another program: drop its snapshot. */
+void symbolizer__forget(struct symbolizer *sym, pid_t pid);
+
+/* Drop what is kept of files.  Costs time at the next resolve, and nothing else. */
+void symbolizer__trim(struct symbolizer *sym);
+
+/*
+ * Resolve an address of a process.  Takes a snapshot if there is none, and
+ * another one if the address is not in it (and the process still is).  What
+ * cannot be found out is left empty in *out; that is no error.
+ *
+ * resolve is for the address of an instruction that was executed or is next
+ * (frame 0).  resolve_return is for return addresses (all other frames): the
+ * function and the line are those of the call, one byte before.
+ *
+ * Returns 0, or -errno with *out untouched: -EINVAL, -ENOMEM.
+ */
+int symbolizer__resolve(struct symbolizer *sym, pid_t pid, uint64_t addr, struct sym_result *out);
+int symbolizer__resolve_return(struct symbolizer *sym, pid_t pid, uint64_t addr,
+			       struct sym_result *out);
+
+/* Release the strings, and leave the result empty. */
+void sym_result__clear(struct sym_result *res);
+
+/*
+ * One frame as a line without newline, in the style of the sanitizers, already
+ * escaped for a terminal:
+ *
+ *	#1 0x7f5ce1a02b3d function+0x1d (libfoo.so+0x1234) file.c:12
+ *	#2 0x7f5ce1a02b3d (libfoo.so+0x1234)
+ *	#3 0x7f5ce1a02b3d ([anon]+0x34)
+ *	#4 0x7f5ce1a02b3d (unknown)
+ *
+ * buf is always terminated if n > 0.  Returns the length written.  Names that
+ * are too long are cut with an ellipsis, each on its own, so that no long name
+ * hides what follows it (given n >= 512).
+ */
+size_t sym_format(char *buf, size_t n, unsigned int frame, const struct sym_result *res);
+
+#endif /* ACLGUARD_SYMBOLS_H */
