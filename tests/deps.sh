@@ -1,0 +1,195 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+#
+# Installs what building and testing aclguard needs, where that is missing.
+#
+#	tests/deps.sh [build] [test] [lint]	(default: all three)
+#
+# Silent, and without a look at the network, when nothing is missing.  Installs
+# on Debian 12 and later, as root; elsewhere it says what is needed and fails.
+# What is missing is found by looking for the thing itself, not for the package
+# it usually comes in, so a compiler from another source is as good.
+
+set -u
+
+# group  kind  what (for libraries: pkg-config name and least version)  Debian package  openEuler, Fedora packages
+needs() {
+	cat <<-'END'
+	build  cmd   make                make              make
+	build  cmd   gcc                 gcc               gcc
+	build  file  stdio.h             libc6-dev         glibc-devel
+	build  file  linux/bpf.h         linux-libc-dev    kernel-headers
+	build  cmd   clang               clang             clang
+	build  cmd   llvm-strip          llvm              llvm
+	build  cmd   bpftool             bpftool           bpftool
+	build  cmd   pkg-config          pkg-config        pkgconf-pkg-config
+	build  lib   libbpf>=1.3         libbpf-dev        libbpf-devel,libbpf-static
+	build  lib   libelf>=0.180       libelf-dev        elfutils-libelf-devel
+	build  lib   libdw>=0.180        libdw-dev         elfutils-devel
+	build  lib   zlib                zlib1g-dev        zlib-devel
+	build  lib   json-c>=0.13        libjson-c-dev     json-c-devel
+	build  lib   libcap-ng           libcap-ng-dev     libcap-ng-devel
+	build  lib   libseccomp          libseccomp-dev    libseccomp-devel
+	test   lib   cmocka>=1.1.5       libcmocka-dev     libcmocka-devel
+	test   rt    fuzzer              libclang-rt-dev   compiler-rt
+	test   cmd   python3             python3           python3
+	lint   cmd   clang-format        clang-format      clang-tools-extra
+	lint   cmd   clang-tidy          clang-tidy        clang-tools-extra
+	lint   cmd   cppcheck            cppcheck          cppcheck
+	END
+}
+
+have() {
+	case $1 in
+	cmd)	# bpftool is in sbin, which an ordinary user's PATH lacks
+		PATH=$PATH:/usr/sbin:/sbin command -v "$2" >/dev/null ;;
+	file)	[ -e "/usr/include/$2" ] ;;
+	rt)	# clang's own libraries: sanitizers, the fuzzer
+		[ -e "$(dirname "$(clang --print-libgcc-file-name --rtlib=compiler-rt 2>/dev/null)")/libclang_rt.$2-$(uname -m).a" ] ;;
+	lib)	pkg-config --exists "$(echo "$2" | sed 's/>=/ >= /')" 2>/dev/null || return 1
+		# libbpf is linked statically, and its static half may be a package of its own
+		case $2 in
+		libbpf*) [ -e "$(pkg-config --variable=libdir libbpf)/libbpf.a" ] ;;
+		esac ;;
+	esac
+}
+
+# Prints the rows of the wanted groups that are not there.
+missing() {
+	needs | while read -r group kind what deb rpm; do
+		case " $groups " in
+		*" $group "*) have "$kind" "$what" || echo "$what $deb $rpm" ;;
+		esac
+	done
+}
+
+column() {	# NUMBER: that column of the rows in $rows, each name once, on one line
+	echo "$rows" | cut -d' ' -f"$1" | tr , '\n' | awk '!seen[$0]++' | paste -sd' ' -
+}
+
+say() {
+	echo "deps: $*" >&2
+}
+
+# Runs a command, a few times if need be (mirrors fail now and then), or only prints it.
+run() {
+	if [ "$dry" ]; then
+		echo "    $*"
+		return 0
+	fi
+	for pause in 2 10 0; do
+		"$@" </dev/null && return 0
+		[ "$pause" = 0 ] && break
+		say "failed, trying again: $*"
+		sleep "$pause"
+	done
+	say "failed: $*"
+	return 1
+}
+
+apt() {
+	run env DEBIAN_FRONTEND=noninteractive apt-get -q -o Acquire::Retries=3 \
+		-o DPkg::Lock::Timeout=300 "$@"
+}
+
+apt_install() {
+	apt -y --no-install-recommends install "$@"
+}
+
+# Debian 12's own libbpf is too old; its backports have one that is not.  They are
+# read by an apt state of its own, so that the machine's sources stay as they are.
+# libelf-dev and libdw-dev come along: libbpf-dev from there brings a newer libelf,
+# beside which the release's own libdw-dev can no longer be installed.
+install_backports() {
+	state=$(mktemp -d) || return 1
+	# shellcheck disable=SC2064	# now: it is this folder
+	trap "rm -rf '$state'" EXIT
+	trap 'exit 1' HUP INT TERM
+	mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
+	chmod -R a+rX "$state"		# apt fetches as a user of its own
+
+	# The mirror is the one this machine already uses.
+	# shellcheck disable=SC2016	# apt expands these, not the shell
+	apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(CODENAME)' 'Created-By: Packages' |
+	awk '
+	$3 == "bookworm" && !backports++ { print "deb", $1, "bookworm-backports", "main" }
+	$3 ~ /^bookworm(-security|-updates)?$/ && !seen[$1, $2]++ { print "deb", $1, $2, "main" }
+	' >"$state/sources.list"
+	if ! [ -s "$state/sources.list" ]; then
+		say "apt knows no mirror of bookworm: run 'apt-get update', or add one to its sources"
+		return 1
+	fi
+
+	if [ "$dry" ]; then
+		echo "  and, with this line among apt's sources for as long as it takes:"
+		echo "    $(head -n 1 "$state/sources.list")"
+		apt update
+		apt_install -t bookworm-backports "$@"
+		return
+	fi
+	cat >"$state/apt.conf" <<-END
+	Dir::Etc::sourcelist "$state/sources.list";
+	Dir::Etc::sourceparts "-";
+	Dir::State::lists "$state/lists";
+	Dir::Cache "$state/cache";
+	END
+	(
+		export APT_CONFIG="$state/apt.conf"
+		apt update && apt_install -t bookworm-backports "$@"
+	)
+}
+
+# shellcheck disable=SC2086	# the lists of names are split on purpose
+install_debian() {
+	packages=$(column 2)
+	backports=
+	case "$version $packages " in
+	12*' libbpf-dev '*)
+		backports='libbpf-dev libelf-dev libdw-dev'
+		packages=$(echo "$packages" | tr ' ' '\n' |
+			   grep -vxE 'libbpf-dev|libelf-dev|libdw-dev' | paste -sd' ' -) ;;
+	esac
+	[ "$dry" ] || say "installing: $packages $backports"
+	apt update || return 1
+	if [ "$packages" ]; then
+		apt_install $packages || return 1
+	fi
+	if [ "$backports" ]; then
+		install_backports $backports || return 1
+	fi
+}
+
+groups=${*:-build test lint}
+rows=$(missing)
+[ "$rows" ] || exit 0
+
+ID=unknown VERSION_ID=
+# shellcheck disable=SC1091
+[ -r /etc/os-release ] && . /etc/os-release
+version=${VERSION_ID:-99}	# Debian testing and unstable have none
+
+say "missing: $(column 1)"
+dry=
+if [ "$ID" = debian ] && [ "${version%%.*}" -ge 12 ]; then
+	if [ "$(id -u)" != 0 ]; then
+		dry=1
+		say "not root: run 'make deps' as root, which does this:"
+		install_debian
+		exit 1
+	fi
+	install_debian || exit 1
+	rows=$(missing)
+	[ "$rows" ] || exit 0
+	say "still missing after the installation: $(column 1)"
+	exit 1
+fi
+
+say "this script installs on Debian 12 and later only, this is '${PRETTY_NAME:-$ID}'."
+if command -v dnf >/dev/null; then
+	say "as root: dnf install $(column 3)"
+else
+	say "the names on openEuler and Fedora: $(column 3)"
+	say "the names on Debian: $(column 2)"
+fi
+say "least versions: clang 12, bpftool 6, libbpf 1.3 with libbpf.a, elfutils 0.180, json-c 0.13, cmocka 1.1.5"
+exit 1
