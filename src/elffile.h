@@ -12,6 +12,7 @@
  *   -ENOEXEC  not an ELF file, or one that contradicts itself
  *   -ENOTSUP  an ELF file, but not 64-bit little-endian x86-64 or aarch64
  *   -ENOENT   the file is fine, but what was asked for is not in it
+ *   -E2BIG    larger than any real file: see the limits in elffile.c
  *   -EINVAL   (on opening) not a regular file
  */
 #ifndef ACLGUARD_ELFFILE_H
@@ -41,10 +42,14 @@ struct elffile_func {
 	uint64_t size;	 /* in bytes; 0 if the file does not say */
 };
 
-/* A function symbol; the name is raw, not NUL-terminated, and valid during the call only. */
+/*
+ * A function symbol.  The name is left in the file, for elffile__read_string():
+ * a table of a million symbols that all share the longest string of the file
+ * must not cost more than any other.
+ */
 struct elffile_sym {
-	const char *name;
-	size_t name_len;
+	uint64_t name_offset; /* in the file, in bytes */
+	uint64_t name_end;    /* where the string table ends */
 	uint64_t addr;
 	uint64_t size;
 	bool ifunc;
@@ -66,6 +71,12 @@ enum elffile_table {
  * descriptor or -errno.  dirfd, as in openat(): AT_FDCWD or a directory.
  */
 int elffile__open_regular(int dirfd, const char *path);
+
+/*
+ * The same for a path of a process whose root directory is root_fd: symbolic
+ * links on the way, which the process chose, do not lead out of that root.
+ */
+int elffile__open_in_root(int root_fd, const char *path);
 
 /*
  * Open a file.  open_fd duplicates fd, which remains the caller's.  open_mem
@@ -103,6 +114,14 @@ int elffile__walk_functions(struct elffile *ef, enum elffile_table table, elffil
  * table in calls.h whose name begins with "aclrt".  1, 0 or -errno.
  */
 int elffile__defines_acl(struct elffile *ef);
+
+/*
+ * The NUL-terminated string at a file offset, of which no byte lies at or
+ * beyond end.  What is longer than n - 1 bytes is cut.  Returns its length;
+ * -ENOEXEC if it does not end before end.
+ */
+ssize_t elffile__read_string(struct elffile *ef, uint64_t offset, uint64_t end, char *buf,
+			     size_t n);
 
 /* Between addresses as linked and offsets in the file, through the PT_LOAD headers. */
 int elffile__addr_to_offset(const struct elffile *ef, uint64_t addr, uint64_t *offset);
