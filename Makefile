@@ -4,6 +4,8 @@
 # variables.  Everything that is made goes under $(BUILD).
 
 BUILD	?= build
+# Objects and the dependency files know a file by one name only: a relative one.
+override BUILD := $(patsubst $(CURDIR)/%,%,$(abspath $(BUILD)))
 PREFIX	?= /usr/local
 VERSION	?= 0.1.0
 
@@ -25,7 +27,7 @@ Q   =
 msg =
 else
 Q   = @
-msg = @printf '  %-8s %s\n' '$(1)' '$(patsubst $(abspath $(BUILD))/%,%,$(2))';
+msg = @printf '  %-8s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$(2))';
 MAKEFLAGS += --no-print-directory
 endif
 
@@ -82,6 +84,15 @@ unit: $(UNIT_TESTS)	## build the unit tests
 # The simulated runtime and the programs that use it.
 -include tests/sim/sim.mk tests/scenarios/scenarios.mk
 
+# Objects are made anew when the compiler or its flags change.
+FLAGS := $(O)/.flags
+$(FLAGS): FORCE
+	$(Q)mkdir -p $(@D)
+	$(Q)printf '%s\n' '$(APP_CC)' '$(BPF_CC)' | cmp -s - $@ || \
+		printf '%s\n' '$(APP_CC)' '$(BPF_CC)' > $@
+FORCE:
+.PHONY: FORCE
+
 # --- BPF --------------------------------------------------------------------
 
 $(BPF_OBJ): bpf/aclguard.bpf.c
@@ -90,13 +101,15 @@ $(BPF_OBJ): bpf/aclguard.bpf.c
 	$(Q)$(BPF_CC) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 	$(Q)$(LLVM_STRIP) -g $@
 
+# What bpftool generates is not ours to lint.
 $(SKEL): $(BPF_OBJ)
 	$(call msg,SKEL,$@)
-	$(Q)$(BPFTOOL) gen skeleton $< > $@
+	$(Q)echo '/* NOLINTBEGIN */' > $@ && $(BPFTOOL) gen skeleton $< >> $@ && \
+		echo '/* NOLINTEND */' >> $@
 
 # --- the program ------------------------------------------------------------
 
-$(O)/src/%.o: src/%.c | $(SKEL)
+$(O)/src/%.o: src/%.c $(FLAGS) | $(SKEL)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(APP_CC) -MMD -MP -c $< -o $@
@@ -112,7 +125,7 @@ $(APP): $(OBJS)
 
 # --- unit tests -------------------------------------------------------------
 
-$(O)/unit/%.o: tests/unit/%.c | $(SKEL)
+$(O)/unit/%.o: tests/unit/%.c $(FLAGS) | $(SKEL)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(APP_CC) -Itests/unit -MMD -MP -c $< -o $@
@@ -123,7 +136,122 @@ $(UNIT_TESTS): %: %.o $(UNIT_HELPERS) $(LIB)
 
 -include $(wildcard $(BUILD)/*.d $(O)/src/*.d $(O)/unit/*.d)
 
-.PHONY: clean
+# --- tests ------------------------------------------------------------------
+
+# Each is a program that prints TAP; tests/tap.py runs them and sums up.
+TAP	     = $(TEST_ENV) $(PYTHON) tests/tap.py --timeout $(TEST_TIMEOUT) --summary $(BUILD)/summary
+TEST_TIMEOUT ?= 300
+TEST_ENV     = BUILD='$(abspath $(BUILD))' ACLGUARD='$(abspath $(APP))' CC='$(CC)' MAKEFLAGS= \
+	       UBSAN_OPTIONS=print_stacktrace=1:$$UBSAN_OPTIONS
+
+TESTS_UNIT  := $(UNIT_TESTS:$(O)/%=$(BUILD)/%)
+TESTS_SAN   := $(UNIT_TESTS:$(O)/%=$(BUILD)/san/%)
+# Whatever is executable in tests/integration, and what is named like a test.
+TESTS_OTHER := $(sort $(wildcard tests/build/test_*.sh) \
+		 $(shell find tests/integration -maxdepth 1 -type f \
+			\( -perm -u+x -o -name 'test_*' \) 2>/dev/null))
+
+.PHONY: deps check check-unit check-san check-objects check-programs bench demo
+deps:			## install what is missing of tools and libraries (Debian, root)
+	$(Q)sh tests/deps.sh
+
+# In a make of its own: what deps installs changes what the variables above find.
+check: deps		## build everything and run all tests but the slow half of lint
+	$(Q)$(MAKE) check-programs || { rm -f $(BUILD)/summary; \
+		echo; echo 'FAILED the build'; echo '0 passed, 1 failed'; exit 1; }
+	$(Q)$(TAP) $(TESTS_UNIT) $(TESTS_SAN) $(TESTS_OTHER)
+
+check-objects: all unit $(SIM_TARGETS)
+check-programs: check-objects
+	$(Q)$(MAKE) SAN=1 unit
+
+check-unit: unit	## run the unit tests only
+	$(Q)$(TAP) $(UNIT_TESTS)
+
+check-san:		## run the unit tests under the address and undefined-behaviour sanitizers
+	$(Q)$(MAKE) SAN=1 check-unit
+
+bench: all $(SIM_TARGETS)	## run the benchmarks (root)
+	$(Q)for bench in $$(find tests/bench -maxdepth 1 -type f -perm -u+x 2>/dev/null | sort); do \
+		echo "== $$bench"; $(TEST_ENV) $$bench || exit; done
+
+demo: deps		## show a report: the fault this tool is for, on the simulated runtime (root)
+	$(Q)$(MAKE) all $(SIM_TARGETS)
+	$(Q)[ "$$(id -u)" = 0 ] || { \
+		echo "make demo: probes need root; run 'sudo make demo'" >&2; exit 1; }
+	$(Q)LD_LIBRARY_PATH='$(abspath $(BUILD)/sim/mono)' ACLSIM_RACE=certain \
+		$(APP) run -- $(BUILD)/scenarios/ascendcl/pcd_order || \
+		echo "(the program ended with exit status $$?, which aclguard passes on)"
+
+# --- format and lint --------------------------------------------------------
+
+C_FILES	= $(shell find src include bpf tests -name '*.[ch]' 2>/dev/null)
+TIDY	= $(patsubst %.c,$(BUILD)/lint/%.tidy,$(wildcard src/*.c bpf/*.bpf.c))
+
+.PHONY: format lint lint-format lint-cppcheck lint-tidy
+format:			## lay out the C files (clang-format 14)
+	clang-format -i $(C_FILES)
+
+lint: LINT ?= format cppcheck tidy
+lint: all		## check the layout, and run cppcheck and clang-tidy
+	$(Q)LINT='$(LINT)' $(TAP) tests/build/test_lint.sh
+
+lint-format:
+	$(Q)status=0; for file in $(C_FILES); do \
+		clang-format $$file | diff -u --label $$file --label "$$file (make format)" $$file - || \
+			status=1; done; exit $$status
+
+lint-cppcheck:
+	$(Q)mkdir -p $(BUILD)/lint/cppcheck
+	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr \
+		--enable=warning,performance,portability --cppcheck-build-dir=$(BUILD)/lint/cppcheck \
+		-Iinclude -Isrc $(wildcard src tests/sim tests/scenarios tests/unit)
+
+# A file is looked at again when its object was made again.
+lint-tidy: $(TIDY)
+$(BUILD)/lint/src/%.tidy: src/%.c $(BUILD)/src/%.o .clang-tidy
+	$(call msg,TIDY,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)clang-tidy --quiet $< -- -std=gnu11 $(CPPFLAGS) $(APP_CPPFLAGS) && touch $@
+$(BUILD)/lint/bpf/%.bpf.tidy: bpf/%.bpf.c $(BUILD)/%.bpf.o .clang-tidy
+	$(call msg,TIDY,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)clang-tidy --quiet $< -- $(filter-out $(CLANG),$(BPF_CC)) && touch $@
+
+# --- installation -----------------------------------------------------------
+
+BINDIR	= $(DESTDIR)$(PREFIX)/bin
+DOCDIR	= $(DESTDIR)$(PREFIX)/share/doc/aclguard
+MANDIR	= $(DESTDIR)$(PREFIX)/share/man/man8
+COMPDIR	= $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+DOCS	= LICENSE $(wildcard README*.md)
+MANS	= $(wildcard docs/*.8)
+COMP	= $(wildcard deploy/bash-completion/aclguard)
+
+.PHONY: install uninstall clean help
+install: all		## install below $(DESTDIR)$(PREFIX)
+	install -D -m 755 $(APP) $(BINDIR)/aclguard
+	install -D -m 644 -t $(DOCDIR) $(DOCS)
+	$(if $(MANS),install -D -m 644 -t $(MANDIR) $(MANS))
+	$(if $(COMP),install -D -m 644 -t $(COMPDIR) $(COMP))
+
+uninstall:		## remove what install put there
+	rm -f $(BINDIR)/aclguard $(MANS:docs/%=$(MANDIR)/%) $(if $(COMP),$(COMPDIR)/aclguard)
+	rm -rf $(DOCDIR)
+
 clean:			## remove everything that was built
 	$(call msg,CLEAN,$(BUILD))
 	$(Q)rm -rf $(BUILD)
+
+help:			## show this
+	@echo 'Targets:'
+	@sed -n 's/^\([a-z-]*\):.*[ \t]## \(.*\)/  \1\t\2/p' Makefile | expand -t 16
+	@echo 'Variables:'
+	@echo '  V=1           show the commands'
+	@echo '  SAN=1         build user space with sanitizers, in $$(BUILD)/san'
+	@echo '  CC=, CLANG=   the compilers of user space and of the BPF programs'
+	@echo '  BUILD=        where to build (build)'
+	@echo '  WERROR=       do not stop at warnings'
+	@echo '  PREFIX=, DESTDIR=   where to install (/usr/local)'
+	@echo '  TEST_TIMEOUT= seconds a test program may take (300)'
+	@echo '  SKIP_BPF=1    skip the tests that load BPF programs'
