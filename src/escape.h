@@ -26,7 +26,7 @@ size_t escape__decode(const void *in, size_t len, uint32_t *cp);
 bool escape__printable(uint32_t cp);
 
 /*
- * For terminals and logs, one line: printable UTF-8 is kept; a control
+ * For terminals and logs, one line: printable UTF-8 is kept; an ASCII control
  * character or a byte that is no UTF-8 becomes \xNN, other unprintable code
  * points \u{NNNN}, a backslash \\.
  *
