@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The probes: one program an entry, made from the table of functions, one for
+ * all returns, and the few that follow processes.  They fetch arguments and
+ * outputs and hand them to the state machine; nothing is decided here.
+ *
+ * Only struct pt_regs is known of the kernel, whose layout is ABI.
+ */
+#include <linux/bpf.h>
+#include <linux/ptrace.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#define ACL_STORE_H "store.bpf.h"
+#include "machine.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* For kernels with uprobe_multi: which entry program a cookie stands for. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, ACL_C_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+} entries SEC(".maps");
+
+/* ---- who is asking ----------------------------------------------------- */
+
+/* Zeroed ones to copy from; too large for a memset. */
+static const struct acl_proc no_proc;
+static const struct acl_thread no_thread;
+
+static __attribute__((noinline)) struct acl_proc *acl_proc__begin(__u32 tgid)
+{
+	struct acl_target *t = bpf_map_lookup_elem(&targets, &tgid);
+	struct acl_proc *p;
+	__u64 inc;
+
+	if (!t && !cfg.all)
+		return 0;
+	if (tgid == cfg.self)
+		return 0;
+	/* put together in the ring: it is too large for the stack */
+	struct acl_gone *g = bpf_ringbuf_reserve(&life, sizeof(*g), 0);
+
+	if (!g) {
+		acl_loss__count(ACL_L_PROC_FULL);
+		return 0;
+	}
+	bpf_probe_read_kernel(&g->proc, sizeof(g->proc), &no_proc);
+	inc = acl_new_id(0);
+	g->proc.inc = inc;
+	g->proc.born = bpf_ktime_get_ns();
+	g->proc.tgid = tgid;
+	g->proc.late = t ? t->late : 0;
+	acl_head__fill(&g->h, ACL_REC_PROC, inc, g->proc.born);
+	if (bpf_map_update_elem(&procs, &tgid, &g->proc, BPF_NOEXIST)) {
+		bpf_ringbuf_discard(g, 0);
+		p = bpf_map_lookup_elem(&procs, &tgid);
+		if (!p)
+			acl_loss__count(ACL_L_PROC_FULL);
+		return p;
+	}
+	bpf_ringbuf_submit(g, BPF_RB_FORCE_WAKEUP);
+	return bpf_map_lookup_elem(&procs, &tgid);
+}
+
+static __attribute__((noinline)) struct acl_thread *acl_thread__begin(__u32 tid)
+{
+	bpf_map_update_elem(&threads, &tid, &no_thread, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&threads, &tid);
+}
+
+/* Who calls; 0 where it is nobody we watch or know how to keep. */
+ACL_FN int acl_env__begin(struct acl_env *env, void *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	env->tgid = id >> 32;
+	env->tid = (__u32)id;
+	env->ctx = ctx;
+	env->proc = bpf_map_lookup_elem(&procs, &env->tgid);
+	if (!env->proc)
+		env->proc = acl_proc__begin(env->tgid);
+	if (!env->proc)
+		return 0;
+	env->inc = env->proc->inc;
+	env->th = bpf_map_lookup_elem(&threads, &env->tid);
+	if (!env->th)
+		env->th = acl_thread__begin(env->tid);
+	if (!env->th) {
+		acl_loss(env, ACL_L_THREAD_FULL);
+		env->proc->suspect[ACL_S_LOST] = 1;
+		return 0;
+	}
+	if (env->th->inc != env->inc)
+		acl_thread__reset(env->th, env->inc);
+	env->pos = bpf_ktime_get_ns();
+	return 1;
+}
+
+/* ---- entries ----------------------------------------------------------- */
+
+/* Offset of stack argument `i` (from 0) at a function's first instruction. */
+#if defined(__TARGET_ARCH_x86)
+#define ACL_STACK_ARG(i) (8 + 8 * (i))
+#endif
+
+ACL_FN void acl_args__2d(struct pt_regs *ctx, struct acl_enter *in)
+{
+	__u64 rows = in->args[5], width = in->args[4];
+	__u64 dst_len, src_len, kind = 0, stream = 0;
+
+#if defined(__TARGET_ARCH_x86)
+	bpf_probe_read_user(&kind, sizeof(kind), (void *)(PT_REGS_SP(ctx) + ACL_STACK_ARG(0)));
+	bpf_probe_read_user(&stream, sizeof(stream),
+			    (void *)(PT_REGS_SP(ctx) + ACL_STACK_ARG(1)));
+#else
+	kind = PT_REGS_PARM7(ctx);
+	stream = PT_REGS_PARM8(ctx);
+#endif
+	dst_len = rows && width ? in->args[1] * (rows - 1) + width : 0;
+	src_len = rows && width ? in->args[3] * (rows - 1) + width : 0;
+	in->args[1] = dst_len;
+	in->args[3] = src_len;
+	in->args[4] = (__u32)kind;
+	in->args[5] = stream;
+}
+
+/* Brings the arguments into the order that machine.h expects of the role. */
+ACL_FN void acl_args__fetch(struct pt_regs *ctx, struct acl_enter *in, enum acl_call call,
+			    enum acl_role role, const char *letters)
+{
+	int n = __builtin_strlen(letters);
+
+	in->args[0] = n > 0 ? PT_REGS_PARM1(ctx) : 0;
+	in->args[1] = n > 1 ? PT_REGS_PARM2(ctx) : 0;
+	in->args[2] = n > 2 ? PT_REGS_PARM3(ctx) : 0;
+	in->args[3] = n > 3 ? PT_REGS_PARM4(ctx) : 0;
+	in->args[4] = n > 4 ? PT_REGS_PARM5(ctx) : 0;
+#if defined(__TARGET_ARCH_x86)
+	in->args[5] = n > 5 ? ctx->r9 : 0;
+#else
+	in->args[5] = n > 5 ? PT_REGS_PARM6(ctx) : 0;
+#endif
+	switch (role) {
+	case ACL_R_EV_CREATE:
+		if (call == ACL_C_aclrtCreateEvent)
+			in->args[1] = ACL_EVENT_TIME_LINE; /* its default */
+		break;
+	case ACL_R_EV_IPC_OPEN:
+#if !defined(__TARGET_ARCH_x86)
+		/* the structure by value takes a register there, none on x86-64 */
+		in->args[0] = in->args[1];
+#endif
+		break;
+	case ACL_R_COPY:
+		in->args[1] = in->args[3];
+		in->args[4] = (__u32)in->args[4];
+		break;
+	case ACL_R_COPY_2D:
+		acl_args__2d(ctx, in);
+		break;
+	case ACL_R_WAY:
+		if (letters[1] == 's')
+			in->args[0] = in->args[1];
+		else if (letters[3] == 's')
+			in->args[0] = in->args[3];
+		break;
+	case ACL_R_DEV_SET:
+	case ACL_R_DEV_RESET:
+	case ACL_R_DEV_RESET_FORCE:
+		in->args[0] = (__s64)(__s32)in->args[0];
+		break;
+	case ACL_R_CTX_CREATE:
+		in->args[1] = (__s64)(__s32)in->args[1];
+		break;
+	default:
+		break;
+	}
+}
+
+ACL_FN struct acl_calls *acl_calls__of(__u32 call)
+{
+	return bpf_map_lookup_elem(&calls, &call);
+}
+
+ACL_FN int acl_on_entry(struct pt_regs *ctx, enum acl_call call, enum acl_role role,
+			enum acl_probes probes, const char *letters)
+{
+	struct acl_enter in;
+	struct acl_calls *n;
+	struct acl_env env;
+	struct acl_frame *f;
+	enum acl_push push;
+
+	if (!acl_env__begin(&env, ctx))
+		return 0;
+	n = acl_calls__of(call);
+	if (!n)
+		return 0;
+	in.pos = env.pos;
+	in.sp = PT_REGS_SP(ctx);
+	in.call = call;
+	acl_args__fetch(ctx, &in, call, role, letters);
+	if (probes == ACL_P_ENTRY) {
+		__sync_fetch_and_add(&n->entered, 1);
+		acl_machine__once(&env, role, &in);
+		return 0;
+	}
+	push = acl_thread__push(&env, &in);
+	if (push == ACL_PUSH_FOLDED) {
+		__sync_fetch_and_add(&n->folded, 1);
+		return 0;
+	}
+	__sync_fetch_and_add(&n->entered, 1);
+	if (push == ACL_PUSH_TOO_DEEP) {
+		acl_loss(&env, ACL_L_NESTED);
+		env.proc->suspect[ACL_S_LOST] = 1;
+		return 0;
+	}
+	f = env.th->depth == 1 ? &env.th->f[0] : &env.th->f[1];
+	acl_machine__enter(&env, f, role);
+	return 0;
+}
+
+#define ACL_ENTRY_PROGRAM(name, role, probes, letters)                                     \
+	SEC("uprobe")                                                                      \
+	int e_##name(struct pt_regs *ctx)                                                  \
+	{                                                                                  \
+		return acl_on_entry(ctx, ACL_C_##name, ACL_R_##role, ACL_P_##probes,       \
+				    letters);                                              \
+	}
+ACL_CALLS(ACL_ENTRY_PROGRAM)
+
+/* uprobe_multi: one link for all entries of a library, told apart by cookie. */
+SEC("uprobe")
+int multi_entry(struct pt_regs *ctx)
+{
+	bpf_tail_call(ctx, &entries, (__u32)bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+/* ---- returns ----------------------------------------------------------- */
+
+static const __u8 roles[ACL_C_MAX] = {
+#define ACL_ROLE_OF(name, role, probes, letters) [ACL_C_##name] = ACL_R_##role,
+	ACL_CALLS(ACL_ROLE_OF)
+};
+
+/* Which argument is the output cell, and how wide it is; 0: there is none. */
+ACL_FN int acl_out__cell(enum acl_role role, const struct acl_frame *f, __u64 *cell)
+{
+	switch (role) {
+	case ACL_R_EV_QUERY_STATUS:
+	case ACL_R_EV_QUERY:
+	case ACL_R_ST_QUERY:
+		*cell = f->args[1];
+		return 4;
+	case ACL_R_MALLOC:
+	case ACL_R_EV_CREATE:
+	case ACL_R_EV_IPC_OPEN:
+	case ACL_R_ST_CREATE:
+	case ACL_R_ST_DEFAULT:
+	case ACL_R_CTX_CREATE:
+	case ACL_R_CTX_GET:
+		*cell = f->args[0];
+		return 8;
+	default:
+		return 0;
+	}
+}
+
+ACL_FN void acl_out__fetch(struct acl_env *env, enum acl_role role, const struct acl_frame *f,
+			   struct acl_leave *out)
+{
+	__u64 cell = 0;
+	__u32 word = 0;
+	int width = acl_out__cell(role, f, &cell), err;
+
+	out->out = 0;
+	out->out_ok = 0;
+	if (!width || out->ret)
+		return;
+	if (width == 4) {
+		err = bpf_probe_read_user(&word, sizeof(word), (void *)cell);
+		out->out = word;
+	} else {
+		err = bpf_probe_read_user(&out->out, sizeof(out->out), (void *)cell);
+	}
+	if (err)
+		acl_loss(env, ACL_L_FAULT);
+	else
+		out->out_ok = 1;
+}
+
+ACL_FN int acl_on_return(struct pt_regs *ctx)
+{
+	struct acl_leave out;
+	struct acl_frame *f;
+	struct acl_calls *n;
+	struct acl_env env;
+	enum acl_pop pop;
+	__u32 nr = 0, call;
+	__u8 role;
+
+	if (!acl_env__begin(&env, ctx))
+		return 0;
+#if defined(__TARGET_ARCH_x86)
+	out.sp = PT_REGS_SP(ctx) - 8; /* the return address has been popped */
+#else
+	out.sp = PT_REGS_SP(ctx);
+#endif
+	pop = acl_thread__pop(&env, out.sp, &nr);
+	if (pop != ACL_POP_FRAME) {
+		if (pop == ACL_POP_NONE)
+			acl_loss(&env, ACL_L_NO_ENTRY);
+		return 0;
+	}
+	f = nr == 0 ? &env.th->f[0] : &env.th->f[1];
+	call = f->call;
+	if (call >= ACL_C_MAX)
+		return 0;
+	role = roles[call];
+	n = acl_calls__of(call);
+	if (!n)
+		return 0;
+	out.ret = (__s32)PT_REGS_RC(ctx);
+	out.pos = env.pos;
+	__sync_fetch_and_add(&n->returned, 1);
+	if (out.ret)
+		__sync_fetch_and_add(&n->failed, 1);
+	acl_out__fetch(&env, role, f, &out);
+	acl_machine__leave(&env, f, role, &out);
+	return 0;
+}
+
+SEC("uretprobe")
+int call_return(struct pt_regs *ctx)
+{
+	return acl_on_return(ctx);
+}
+
+/* ---- processes --------------------------------------------------------- */
+
+/* A watched process is gone: its last numbers go up, its key is free. */
+ACL_FN void acl_proc__end(enum acl_rec type, __u32 tgid)
+{
+	struct acl_proc *p = bpf_map_lookup_elem(&procs, &tgid);
+	struct acl_gone *g = bpf_ringbuf_reserve(&life, sizeof(*g), 0);
+
+	if (!g) {
+		acl_loss__count(ACL_L_LOG_FULL);
+	} else {
+		acl_head__fill(&g->h, type, p ? p->inc : 0, bpf_ktime_get_ns());
+		if (p)
+			bpf_probe_read_kernel(&g->proc, sizeof(g->proc), p);
+		bpf_ringbuf_submit(g, BPF_RB_FORCE_WAKEUP);
+	}
+	if (p)
+		bpf_map_delete_elem(&procs, &tgid);
+}
+
+SEC("raw_tp/sched_process_exec")
+int on_exec(void *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	(void)ctx;
+	if (bpf_map_lookup_elem(&targets, &tgid) || bpf_map_lookup_elem(&procs, &tgid))
+		acl_proc__end(ACL_REC_EXEC, tgid);
+	return 0;
+}
+
+/*
+ * A thread exits.  Where the tracepoint tells that it was the last of its
+ * group, the process ends here; elsewhere user space sees it by its pidfd.
+ */
+SEC("tp/sched/sched_process_exit")
+int on_exit(void *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 tgid = id >> 32, tid = (__u32)id;
+	struct acl_thread *th = bpf_map_lookup_elem(&threads, &tid);
+	struct acl_env env;
+	__u8 dead = 0;
+
+	if (th) {
+		env.tgid = tgid;
+		env.tid = tid;
+		env.th = th;
+		env.proc = bpf_map_lookup_elem(&procs, &tgid);
+		if (env.proc && env.proc->inc == th->inc) {
+			env.inc = env.proc->inc;
+			acl_thread__unwind(&env, ~0ULL);
+		}
+		bpf_map_delete_elem(&threads, &tid);
+	}
+	if (tid != tgid)
+		bpf_map_delete_elem(&targets, &tid);
+	if (!cfg.exit_group_dead)
+		return 0;
+	bpf_probe_read_kernel(&dead, sizeof(dead), ctx + cfg.exit_group_dead);
+	if (!dead)
+		return 0;
+	if (bpf_map_lookup_elem(&targets, &tgid) || bpf_map_lookup_elem(&procs, &tgid)) {
+		acl_proc__end(ACL_REC_EXIT, tgid);
+		bpf_map_delete_elem(&targets, &tgid);
+	}
+	return 0;
+}
+
+/*
+ * A task is made.  Its number cannot belong to anybody who still lives, so
+ * what is kept under it is of a process that is gone.  The new one may be a
+ * thread; its entry goes when it exits.
+ */
+SEC("tp/sched/sched_process_fork")
+int on_fork(void *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, child = 0;
+	struct acl_target *t, copy;
+	struct acl_fork *r;
+
+	if (!cfg.fork_child)
+		return 0;
+	bpf_probe_read_kernel(&child, sizeof(child), ctx + cfg.fork_child);
+	if (bpf_map_lookup_elem(&procs, &child))
+		acl_proc__end(ACL_REC_EXIT, child);
+	if (!cfg.follow)
+		return 0;
+	t = bpf_map_lookup_elem(&targets, &tgid);
+	if (!t)
+		return 0;
+	copy = *t;
+	copy.late = 0;
+	if (bpf_map_update_elem(&targets, &child, &copy, BPF_ANY)) {
+		acl_loss__count(ACL_L_PROC_FULL);
+		return 0;
+	}
+	r = bpf_ringbuf_reserve(&life, sizeof(*r), 0);
+	if (!r) {
+		acl_loss__count(ACL_L_LOG_FULL);
+		return 0;
+	}
+	acl_head__fill(&r->h, ACL_REC_FORK, 0, bpf_ktime_get_ns());
+	r->child = child;
+	r->_pad = 0;
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}
+
+/*
+ * The dynamic loader calls this after it mapped something.  A process that we
+ * started is stopped here until user space has looked; what it stops with is
+ * sent before the record, so that the continue cannot come first.
+ */
+SEC("uprobe")
+int loader(struct pt_regs *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct acl_target *t = bpf_map_lookup_elem(&targets, &tgid);
+	struct acl_head *h;
+
+	(void)ctx;
+	if (!t)
+		return 0;
+	h = bpf_ringbuf_reserve(&life, sizeof(*h), 0);
+	if (!h) {
+		acl_loss__count(ACL_L_LOG_FULL);
+		return 0;
+	}
+	if (t->stop && cfg.loader_signal)
+		bpf_send_signal(cfg.loader_signal);
+	acl_head__fill(h, ACL_REC_LOADER, 0, bpf_ktime_get_ns());
+	bpf_ringbuf_submit(h, BPF_RB_FORCE_WAKEUP);
+	return 0;
+}

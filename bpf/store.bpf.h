@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The store of the state machine in the kernel: maps, locks, losses, and the
+ * two rings.  machine.h says what each of these has to do.
+ *
+ * Linux 5.10 gives a uprobe program neither spin locks nor atomics that
+ * return something, so a lock is an entry in a hash map: whoever inserts it
+ * holds it.
+ */
+#ifndef ACLGUARD_STORE_BPF_H
+#define ACLGUARD_STORE_BPF_H
+
+#ifndef offsetof
+#define offsetof(type, member) __builtin_offsetof(type, member)
+#endif
+
+#define ACL_LOCK_TRIES 64
+
+/* Set by the loader before it loads; capacities are set there, too. */
+const volatile struct acl_cfg cfg = {};
+
+/* Time since which the probes are complete; ~0 while they are being attached. */
+volatile __u64 complete_since = ~0ULL;
+
+/* Every table is a hash map from struct acl_key, or from a pid. */
+#define ACL_MAP(map, key_type, value_type, entries)      \
+	struct {                                         \
+		__uint(type, BPF_MAP_TYPE_HASH);         \
+		__uint(max_entries, entries);            \
+		__type(key, key_type);                   \
+		__type(value, value_type);               \
+	} map SEC(".maps")
+
+ACL_MAP(procs, __u32, struct acl_proc, 2048);
+ACL_MAP(threads, __u32, struct acl_thread, 4096);
+ACL_MAP(targets, __u32, struct acl_target, 16384);
+ACL_MAP(bufs, struct acl_key, struct acl_buf, 106496);
+ACL_MAP(copies, struct acl_key, struct acl_copies, 4096);
+ACL_MAP(events, struct acl_key, struct acl_event, 106496);
+ACL_MAP(seens, struct acl_key, struct acl_seen, 4096);
+ACL_MAP(streams, struct acl_key, struct acl_stream, 8192);
+ACL_MAP(inherits, struct acl_key, struct acl_inherits, 8192);
+ACL_MAP(names, struct acl_key, __u64, 16384);
+ACL_MAP(ctxs, struct acl_key, struct acl_ctx, 4096);
+ACL_MAP(descs, struct acl_key, struct acl_desc, 4096);
+ACL_MAP(locks, __u64, __u8, 4096);
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ACL_C_MAX);
+	__type(key, __u32);
+	__type(value, struct acl_calls);
+} calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ACL_L_MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+} losses SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 512 * 1024);
+} violations SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 256 * 1024);
+} life SEC(".maps");
+
+#define ACL_TABLE(name, map, value_type)                                               \
+	ACL_FN value_type *acl_##name##__get(struct acl_env *env, __u64 id)            \
+	{                                                                              \
+		struct acl_key key = { .inc = env->inc, .id = id };                    \
+                                                                                       \
+		return bpf_map_lookup_elem(&map, &key);                                \
+	}                                                                              \
+	ACL_FN int acl_##name##__put(struct acl_env *env, __u64 id, value_type *val)   \
+	{                                                                              \
+		struct acl_key key = { .inc = env->inc, .id = id };                    \
+                                                                                       \
+		return bpf_map_update_elem(&map, &key, val, BPF_ANY);                  \
+	}                                                                              \
+	ACL_FN int acl_##name##__add(struct acl_env *env, __u64 id, value_type *val)   \
+	{                                                                              \
+		struct acl_key key = { .inc = env->inc, .id = id };                    \
+                                                                                       \
+		return bpf_map_update_elem(&map, &key, val, BPF_NOEXIST);              \
+	}                                                                              \
+	ACL_FN void acl_##name##__drop(struct acl_env *env, __u64 id)                  \
+	{                                                                              \
+		struct acl_key key = { .inc = env->inc, .id = id };                    \
+                                                                                       \
+		bpf_map_delete_elem(&map, &key);                                       \
+	}
+
+ACL_TABLE(buf, bufs, struct acl_buf)
+ACL_TABLE(copies, copies, struct acl_copies)
+ACL_TABLE(event, events, struct acl_event)
+ACL_TABLE(seen, seens, struct acl_seen)
+ACL_TABLE(stream, streams, struct acl_stream)
+ACL_TABLE(inherits, inherits, struct acl_inherits)
+ACL_TABLE(name, names, __u64)
+ACL_TABLE(ctx, ctxs, struct acl_ctx)
+ACL_TABLE(desc, descs, struct acl_desc)
+
+ACL_FN void acl_loss__count(enum acl_loss cause)
+{
+	__u32 key = cause;
+	__u64 *n = bpf_map_lookup_elem(&losses, &key);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+ACL_FN void acl_loss(struct acl_env *env, enum acl_loss cause)
+{
+	acl_loss__count(cause);
+	__sync_fetch_and_add(&env->proc->losses[cause], 1);
+}
+
+static __attribute__((noinline)) int acl_lock__take(__u64 id)
+{
+	__u8 held = 1;
+
+	for (int i = 0; i < ACL_LOCK_TRIES; i++)
+		if (!bpf_map_update_elem(&locks, &id, &held, BPF_NOEXIST))
+			return 0;
+	return -1;
+}
+
+ACL_FN int acl_lock(struct acl_env *env, __u64 id)
+{
+	(void)env;
+	return acl_lock__take(id);
+}
+
+ACL_FN void acl_unlock(struct acl_env *env, __u64 id)
+{
+	(void)env;
+	bpf_map_delete_elem(&locks, &id);
+}
+
+/* Unique as long as no CPU does this twice within a nanosecond. */
+ACL_FN __u64 acl_new_id(struct acl_env *env)
+{
+	(void)env;
+	return (bpf_ktime_get_ns() << 10) | (bpf_get_smp_processor_id() & 1023);
+}
+
+ACL_FN const struct acl_cfg *acl_cfg(struct acl_env *env)
+{
+	(void)env;
+	return (const struct acl_cfg *)&cfg;
+}
+
+ACL_FN __u64 acl_complete(struct acl_env *env)
+{
+	const struct acl_target *t = bpf_map_lookup_elem(&targets, &env->tgid);
+	__u64 since = complete_since;
+
+	if (t && t->complete > since)
+		since = t->complete;
+	return since;
+}
+
+ACL_FN struct acl_violation *acl_violation__begin(struct acl_env *env)
+{
+	struct acl_violation *v = bpf_ringbuf_reserve(&violations, sizeof(*v), 0);
+
+	if (!v) {
+		acl_loss(env, ACL_L_RING_FULL);
+		return 0;
+	}
+	__builtin_memset(v, 0, offsetof(struct acl_violation, stack));
+	return v;
+}
+
+/*
+ * The immediate caller is missing from the kernel's own walk at a function's
+ * first instruction, so its return address goes along.  On x86-64 it is on
+ * the stack, on arm64 in the link register.
+ */
+ACL_FN void acl_violation__end(struct acl_env *env, struct acl_violation *v)
+{
+	struct pt_regs *ctx = env->ctx;
+	long len = 0;
+
+	bpf_get_current_comm(v->comm, sizeof(v->comm));
+	v->ip = PT_REGS_IP(ctx);
+	if (cfg.stacks) {
+#if defined(__TARGET_ARCH_x86)
+		bpf_probe_read_user(&v->ret_addr, sizeof(v->ret_addr), (void *)PT_REGS_SP(ctx));
+#else
+		v->ret_addr = PT_REGS_RET(ctx);
+#endif
+		len = bpf_get_stack(ctx, v->stack, sizeof(v->stack), BPF_F_USER_STACK);
+	}
+	v->stack_len = len;
+	bpf_ringbuf_submit(v, BPF_RB_FORCE_WAKEUP);
+}
+
+ACL_FN void acl_head__fill(struct acl_head *h, enum acl_rec type, __u64 inc, __u64 time)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	h->type = type;
+	h->tgid = id >> 32;
+	h->tid = (__u32)id;
+	h->_pad = 0;
+	h->inc = inc;
+	h->time = time;
+}
+
+ACL_FN void acl_sequel__send(struct acl_env *env, enum acl_rec type, __u64 id, __u16 call,
+			     __u64 pos, __s32 ret)
+{
+	struct acl_sequel *s = bpf_ringbuf_reserve(&violations, sizeof(*s), 0);
+
+	if (!s) {
+		acl_loss(env, ACL_L_RING_FULL);
+		return;
+	}
+	acl_head__fill(&s->h, type, env->inc, pos);
+	s->id = id;
+	s->end = env->pos;
+	s->ret = ret;
+	s->call = call;
+	s->_pad = 0;
+	bpf_ringbuf_submit(s, BPF_RB_FORCE_WAKEUP);
+}
+
+#endif /* ACLGUARD_STORE_BPF_H */

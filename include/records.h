@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * What the kernel sends to user space through its two rings: violations and
+ * their sequel through one that ordinary traffic can never fill, everything
+ * else through the other.  Also the configuration, the counters and the
+ * arguments of a call, which both sides share.
+ *
+ * All times are CLOCK_MONOTONIC nanoseconds, all ids as in state.h.
+ */
+#ifndef ACLGUARD_RECORDS_H
+#define ACLGUARD_RECORDS_H
+
+#include "calls.h"
+#include "state.h"
+
+#define ACL_STACK_MAX 64 /* frames of a user stack */
+#define ACL_COMM_LEN 16	 /* TASK_COMM_LEN */
+
+enum acl_rec {
+	ACL_REC_VIOLATION = 1, /* struct acl_violation */
+	ACL_REC_RELEASED,      /* struct acl_sequel: what the judged release returned */
+	ACL_REC_DESTROYED,     /* struct acl_sequel: the event a verdict named is destroyed */
+	ACL_REC_PROC,	       /* struct acl_head: a process was seen for the first time */
+	ACL_REC_EXEC,	       /* struct acl_gone: a watched process executes a new program */
+	ACL_REC_EXIT,	       /* struct acl_gone: a watched thread group is gone */
+	ACL_REC_LOADER,	       /* struct acl_head: the dynamic loader mapped something */
+	ACL_REC_FORK,	       /* struct acl_fork */
+};
+
+struct acl_head {
+	__u32 type; /* enum acl_rec */
+	__u32 tgid;
+	__u32 tid;
+	__u32 _pad;
+	__u64 inc;
+	__u64 time;
+};
+
+struct acl_fork {
+	struct acl_head h; /* of the parent */
+	__u32 child;	   /* its pid, or the tid of a new thread */
+	__u32 _pad;
+};
+
+struct acl_gone {
+	struct acl_head h;    /* inc 0: it had never called the runtime */
+	struct acl_proc proc; /* as it was last */
+};
+
+/* Filled by the state machine; stack, comm and registers by the store. */
+struct acl_violation {
+	struct acl_head h; /* time: entry of the judged call */
+	__u64 id;
+	__u32 suspects; /* mask of 1 << enum acl_suspect */
+	__u16 call;	/* the judged call */
+	__u8 rule;
+	__u8 level;
+	__u8 evidence;
+	__u8 hazard;
+	__u8 unsettled; /* copies of the buffer that were not settled */
+	__u8 has_event; /* `event` holds what is known of it, beyond the poll */
+	__s32 ret;	/* where the verdict fell at the return */
+	__u64 ptr;	/* the pointer given to the call */
+	struct {
+		__u64 id, base, size, born;
+		__u32 tid;
+		__u32 call;
+	} buf; /* id 0: not a tracked buffer */
+	struct acl_copy copy; /* the least known one */
+	struct {
+		__u64 id, handle, query_pos;
+		__s32 dev;
+		__u32 is_default;
+	} stream; /* the one it was submitted to */
+	struct acl_poll poll; /* the last that advanced the stream; pos 0: none */
+	struct {
+		__u64 born, rec_pos;
+		__u32 records, flags, tid;
+		__u32 call; /* creating call; ACL_C_MAX if it was not seen */
+	} event; /* the polled one */
+	__u64 ip;
+	__u64 ret_addr; /* where the judged call returns to */
+	char comm[ACL_COMM_LEN];
+	__s32 stack_len; /* bytes in `stack`, or -errno */
+	__u32 _pad;
+	__u64 stack[ACL_STACK_MAX];
+};
+
+struct acl_sequel {
+	struct acl_head h; /* time: entry of the call */
+	__u64 id;	   /* RELEASED: of the verdict.  DESTROYED: of the event */
+	__u64 end;	   /* time of the return */
+	__s32 ret;
+	__u16 call;
+	__u16 _pad;
+};
+
+/* What the loader tells the kernel side before it starts. */
+struct acl_cfg {
+	__u64 window; /* ns after which a poll counts as old */
+	__u32 rules;  /* mask of ACL_RULE_BIT() that are wanted */
+	__u8 strict;  /* notes are wanted, too */
+	__u8 stacks;  /* a user stack goes with a violation */
+	__u8 all;     /* every process is in scope */
+	__u8 follow;  /* children of a process in scope are in scope */
+	__u32 loader_signal; /* sent to a process in scope when its loader maps, 0: none */
+	/* where sched_process_fork and _exit keep their fields; 0: not known */
+	__u16 fork_child;
+	__u16 exit_group_dead;
+	__u32 self; /* our own tgid: never in scope */
+};
+
+/* Why a process is in scope. */
+struct acl_target {
+	__u64 complete; /* time since which all its probes are in; 0: since ever, ~0: not yet */
+	__u8 late;	/* it ran before we attached */
+	__u8 stop;	/* the loader signal is for it, too: we started it */
+	__u8 _pad[6];
+};
+
+/* Per traced function, summed over CPUs by the reader. */
+struct acl_calls {
+	__u64 entered;
+	__u64 returned;
+	__u64 failed; /* returned non-zero */
+	__u64 folded; /* entered on the way through a second definition of the same call */
+};
+
+/* One call at its entry, as the probes or a recording deliver it. */
+struct acl_enter {
+	__u64 pos;
+	__u64 sp;
+	__u64 args[6]; /* by role, see machine.h */
+	__u32 tgid;
+	__u32 tid;
+	__u16 call;
+	__u8 _pad[6];
+};
+
+/* Its return. */
+struct acl_leave {
+	__u64 pos; /* time of the return */
+	__u64 sp;  /* stack pointer as it was at the entry */
+	__u64 out; /* the output argument, where the call has one and succeeded */
+	__s32 ret;
+	__u32 tgid;
+	__u32 tid;
+	__u8 out_ok; /* the output could be read */
+	__u8 _pad[3];
+};
+
+#endif /* ACLGUARD_RECORDS_H */
