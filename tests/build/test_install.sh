@@ -27,7 +27,7 @@ empty() {
 }
 
 check 'make install' make BUILD="$BUILD" DESTDIR="$dest" PREFIX=/usr install
-check 'the program is the one that was built' cmp "$BUILD/aclguard" "$dest/usr/bin/aclguard"
+check 'the program is the one that was built' cmp "${ACLGUARD:-$BUILD/aclguard}" "$dest/usr/bin/aclguard"
 check 'it starts' "$dest/usr/bin/aclguard" --help
 check 'make uninstall' make BUILD="$BUILD" DESTDIR="$dest" PREFIX=/usr uninstall
 check 'nothing is left' empty "$dest"
