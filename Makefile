@@ -19,8 +19,12 @@ BPFTOOL	   ?= $(or $(shell PATH="$$PATH:/usr/sbin:/sbin"; command -v bpftool),bp
 # The names that libbpf's bpf_tracing.h knows architectures by.  The compiler
 # is asked first so that a cross compiler needs no second setting.
 MACHINE	  := $(shell $(CC) -dumpmachine 2>/dev/null || uname -m)
-ARCH	  ?= $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(firstword $(subst -, ,$(MACHINE)))))
-MULTIARCH := $(shell $(CC) -print-multiarch 2>/dev/null)
+CPU	  := $(firstword $(subst -, ,$(MACHINE)))
+ARCH	  ?= $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(CPU)))
+# Where <asm/types.h> is, which clang -target bpf does not look for by itself.  Not
+# every clang knows -print-multiarch.
+ASM_DIR	  := $(patsubst %/asm/types.h,%,$(firstword $(wildcard \
+	     /usr/include/$(CPU)-linux-gnu*/asm/types.h /usr/$(CPU)-linux-gnu*/include/asm/types.h)))
 
 ifeq ($(V),1)
 Q   =
@@ -63,7 +67,7 @@ APP_LD	     = $(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS)
 # -mcpu=v2: the oldest supported kernel, 5.10, has no atomics that fetch.
 BPF_CC	     = $(CLANG) -g -O2 -Wall $(WERROR) -target bpf -mcpu=v2 -D__TARGET_ARCH_$(ARCH) \
 	       -Iinclude -Ibpf $(shell $(PKG_CONFIG) --cflags libbpf 2>/dev/null) \
-	       $(if $(MULTIARCH),-I/usr/include/$(MULTIARCH))
+	       $(addprefix -I,$(ASM_DIR))
 
 BPF_OBJ	:= $(BUILD)/aclguard.bpf.o
 SKEL	:= $(BUILD)/aclguard.skel.h
@@ -85,6 +89,7 @@ unit: $(UNIT_TESTS)	## build the unit tests
 
 # The simulated runtime and the programs that use it.
 -include tests/sim/sim.mk tests/scenarios/scenarios.mk
+SIM_TARGETS := $(if $(SIM_LIBS),sim) $(if $(SCENARIOS),scenarios)
 
 # Objects are made anew when the compiler or its flags change.
 FLAGS := $(O)/.flags
@@ -177,7 +182,7 @@ bench: all $(SIM_TARGETS)	## run the benchmarks (root)
 		echo "== $$bench"; $(TEST_ENV) $$bench || exit; done
 
 demo: deps		## show a report: the fault this tool is for, on the simulated runtime (root)
-	$(Q)$(MAKE) all $(SIM_TARGETS)
+	$(Q)$(MAKE) -s all $(SIM_TARGETS)
 	$(Q)[ "$$(id -u)" = 0 ] || { \
 		echo "make demo: probes need root; run 'sudo make demo'" >&2; exit 1; }
 	$(Q)LD_LIBRARY_PATH='$(abspath $(BUILD)/sim/mono)' ACLSIM_RACE=certain \
@@ -193,9 +198,9 @@ TIDY	= $(patsubst %.c,$(BUILD)/lint/%.tidy,$(wildcard src/*.c bpf/*.bpf.c))
 format:			## lay out the C files (clang-format 14)
 	clang-format -i $(C_FILES)
 
-lint: LINT ?= format cppcheck tidy
+LINT_STEPS ?= format cppcheck tidy
 lint: all		## check the layout, and run cppcheck and clang-tidy
-	$(Q)LINT='$(LINT)' $(TAP) tests/build/test_lint.sh
+	$(Q)LINT_STEPS='$(LINT_STEPS)' $(TAP) tests/build/test_lint.sh
 
 lint-format:
 	$(Q)status=0; for file in $(C_FILES); do \
@@ -207,7 +212,8 @@ lint-cppcheck:
 	$(Q)mkdir -p $(BUILD)/lint/cppcheck
 	$(Q)cppcheck --quiet --error-exitcode=1 --std=c11 --inline-suppr \
 		--enable=warning,performance,portability \
-		--suppress=memleak --suppress=uninitvar --cppcheck-build-dir=$(BUILD)/lint/cppcheck \
+		--suppress=memleak --suppress=uninitvar \
+		--suppress=normalCheckLevelMaxBranches --cppcheck-build-dir=$(BUILD)/lint/cppcheck \
 		-Iinclude -Isrc $(wildcard src tests/sim tests/scenarios tests/unit)
 
 # A file is looked at again when its object was made again.
@@ -248,7 +254,8 @@ clean:			## remove everything that was built
 
 help:			## show this
 	@echo 'Targets:'
-	@sed -n 's/^\([a-z-]*\):.*[ \t]## \(.*\)/  \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*[ \t]## \(.*\)/  \1\t\2/p' \
+		$(filter %.mk Makefile,$(MAKEFILE_LIST)) | expand -t 16
 	@echo 'Variables:'
 	@echo '  V=1           show the commands'
 	@echo '  SAN=1         build user space with sanitizers, in $$(BUILD)/san'

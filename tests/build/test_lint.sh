@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 #
-# The steps of `make lint` as TAP.  LINT names the wanted ones; clang-tidy is not
+# The steps of `make lint` as TAP.  LINT_STEPS names the wanted ones; clang-tidy is not
 # among the default ones, for it takes minutes where it has not looked before.
 
 echo '# tap-timeout: 1200'
 
-: "${BUILD:=$PWD/build}" "${LINT:=format cppcheck}"
+: "${BUILD:=$PWD/build}" "${LINT_STEPS:=format cppcheck}"
 # shellcheck disable=SC2086	# a list
-set -- $LINT
+set -- $LINT_STEPS
 echo "1..$#"
 n=0
 for step; do
