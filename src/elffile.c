@@ -816,7 +816,7 @@ int elffile__needs(struct elffile *ef, const char *soname)
 	return ret == -ENOENT ? 0 : ret;
 }
 
-/* The interpreter in the first line of a script; 0, or -ENOENT if it is none. */
+/* The interpreter in the first line of a script: 1, or 0 if the file is no script. */
 static int script_interpreter(const char *path, char interp[SCRIPT_LINE_MAX])
 {
 	char line[SCRIPT_LINE_MAX];
@@ -831,7 +831,7 @@ static int script_interpreter(const char *path, char interp[SCRIPT_LINE_MAX])
 	n = pread(fd, line, sizeof(line), 0);
 	close(fd);
 	if (n < 2 || line[0] != '#' || line[1] != '!')
-		return -ENOENT;
+		return 0;
 	end = line + n;
 	for (p = line + 2; p < end && (*p == ' ' || *p == '\t'); p++)
 		;
@@ -842,21 +842,21 @@ static int script_interpreter(const char *path, char interp[SCRIPT_LINE_MAX])
 		return -ENOEXEC;
 	memcpy(interp, p, len);
 	interp[len] = '\0';
-	return 0;
+	return 1;
 }
 
 int elffile__script_program(const char *path, char *buf, size_t n)
 {
 	char interp[SCRIPT_LINE_MAX];
-	int depth, err;
+	int depth, ret;
 
 	if (strlen(path) >= n)
 		return -ENAMETOOLONG;
 	memmove(buf, path, strlen(path) + 1);
 	for (depth = 0; depth <= SCRIPT_DEPTH_MAX; depth++) {
-		err = script_interpreter(buf, interp);
-		if (err)
-			return err == -ENOENT ? depth : err;
+		ret = script_interpreter(buf, interp);
+		if (ret <= 0)
+			return ret ? ret : depth;
 		if (strlen(interp) >= n)
 			return -ENAMETOOLONG;
 		strcpy(buf, interp);
