@@ -153,7 +153,7 @@ TEST_ENV     = BUILD='$(abspath $(BUILD))' ACLGUARD='$(abspath $(APP))' CC='$(CC
 
 TESTS_UNIT  := $(sort $(UNIT_TESTS) $(UNIT_TESTS:$(O)/%=$(BUILD)/san/%))
 # Whatever is executable in tests/integration, and what is named like a test.
-TESTS_OTHER := $(sort $(wildcard tests/build/test_*.sh) \
+TESTS_OTHER := $(sort $(wildcard tests/*/test_*.sh tests/*/test_*.py) \
 		 $(shell find tests/integration -maxdepth 1 -type f \
 			\( -perm -u+x -o -name 'test_*' \) 2>/dev/null))
 
@@ -162,7 +162,8 @@ deps:			## install what is missing of tools and libraries (Debian, root)
 	$(Q)sh tests/deps.sh
 
 # In a make of its own: what deps installs changes what the variables above find.
-check: deps		## build everything and run all tests but the slow half of lint
+check:			## build everything and run all tests but the slow half of lint
+	$(Q)sh tests/deps.sh $$([ "$$(id -u)" = 0 ] || echo build test)	# without lint it skips
 	$(Q)$(MAKE) check-programs || { rm -f $(BUILD)/summary; \
 		echo; echo 'FAILED the build'; echo '0 passed, 1 failed'; exit 1; }
 	$(Q)$(TAP) $(TESTS_UNIT) $(TESTS_OTHER)
@@ -181,7 +182,8 @@ bench: all $(SIM_TARGETS)	## run the benchmarks (root)
 	$(Q)for bench in $$(find tests/bench -maxdepth 1 -type f -perm -u+x 2>/dev/null | sort); do \
 		echo "== $$bench"; $(TEST_ENV) $$bench || exit; done
 
-demo: deps		## show a report: the fault this tool is for, on the simulated runtime (root)
+demo:			## show a report: the fault this tool is for, on the simulated runtime (root)
+	$(Q)sh tests/deps.sh build
 	$(Q)$(MAKE) -s all $(SIM_TARGETS)
 	$(Q)[ "$$(id -u)" = 0 ] || { \
 		echo "make demo: probes need root; run 'sudo make demo'" >&2; exit 1; }
