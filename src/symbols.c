@@ -27,6 +27,7 @@
 #include <gelf.h>
 #include <inttypes.h>
 #include <libelf.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,6 +215,11 @@ static bool module__is_current(const struct module *m)
 	       st.st_mtim.tv_sec == m->mtime.tv_sec && st.st_mtim.tv_nsec == m->mtime.tv_nsec;
 }
 
+static void map_files_name(const struct map_entry *e, char name[64])
+{
+	snprintf(name, 64, "map_files/%" PRIx64 "-%" PRIx64, e->start, e->end);
+}
+
 /* The file behind a mapping, or -errno. */
 static int open_mapped(const struct snapshot *s, const struct map_entry *e)
 {
@@ -222,7 +228,7 @@ static int open_mapped(const struct snapshot *s, const struct map_entry *e)
 	int fd;
 
 	/* This is the mapped file itself, whatever became of its name. */
-	snprintf(link, sizeof(link), "map_files/%" PRIx64 "-%" PRIx64, e->start, e->end);
+	map_files_name(e, link);
 	fd = elffile__open_regular(s->proc_fd, link);
 	if (fd >= 0 || s->root_fd < 0)
 		return fd;
@@ -711,21 +717,42 @@ void symbolizer__free(struct symbolizer *sym)
 	free(sym);
 }
 
-/* The mapping of an address, asking the process again where we do not know one. */
+/*
+ * Whether the process has something else now where the snapshot has this file:
+ * it may have closed one library and opened another.  One readlink tells, and
+ * what it cannot tell (a process that is gone, a very long path) is no change.
+ */
+static bool has_changed(const struct snapshot *s, const struct map_entry *e)
+{
+	char name[64], target[PATH_MAX];
+	size_t len = strlen(e->path);
+	ssize_t n;
+
+	map_files_name(e, name);
+	n = readlinkat(s->proc_fd, name, target, sizeof(target));
+	if (n < 0)
+		return errno == ENOENT;
+	if ((size_t)n == sizeof(target))
+		return false;
+	/* " (deleted)" may follow. */
+	return (size_t)n < len || memcmp(target, e->path, len) != 0;
+}
+
+/* The mapping of an address, asking the process again where ours is missing or out of date. */
 static const struct map_entry *find_mapping(struct symbolizer *sym, pid_t pid, uint64_t addr,
 					    struct snapshot **out)
 {
 	struct snapshot *s = find_snapshot(sym, pid);
 	const struct map_entry *e = s ? maps__find(&s->maps, addr) : NULL;
 
-	if (!e) {
-		if (symbolizer__snapshot(sym, pid))
-			return NULL;
-		s = find_snapshot(sym, pid);
-		e = s ? maps__find(&s->maps, addr) : NULL;
+	if (e && (!map_entry__is_file(e) || !has_changed(s, e))) {
+		*out = s;
+		return e;
 	}
-	*out = s;
-	return e;
+	/* On failure the old one remains; then it is the best that there will ever be. */
+	(void)symbolizer__snapshot(sym, pid);
+	*out = s = find_snapshot(sym, pid);
+	return s ? maps__find(&s->maps, addr) : NULL;
 }
 
 static enum sym_kind kind_of(const struct map_entry *e)
@@ -834,6 +861,12 @@ static void add_escaped(struct line *l, const char *s, size_t most)
 	l->pos += escape__str(l->buf + l->pos, room < most ? room : most, s);
 }
 
+/* A share of the line for one name; short lines are for those who do not mind cuts. */
+static size_t share(size_t n, size_t least)
+{
+	return n > least ? n : least;
+}
+
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -855,15 +888,16 @@ size_t sym_format(char *buf, size_t n, unsigned int frame, const struct sym_resu
 	}
 	if (res->function) {
 		add(&l, " ");
-		add_escaped(&l, res->function, n * 3 / 8);
+		add_escaped(&l, res->function, share(n * 3 / 8, 64));
 		add(&l, "+0x%" PRIx64, res->function_offset);
 	}
 	add(&l, " (");
-	add_escaped(&l, res->kind == SYM_FILE ? base_name(res->module) : res->module, n / 8);
+	add_escaped(&l, res->kind == SYM_FILE ? base_name(res->module) : res->module,
+		    share(n / 8, 32));
 	add(&l, "+0x%" PRIx64 "%s)", res->module_offset, res->deleted ? ", deleted" : "");
 	if (res->file) {
 		add(&l, " ");
-		add_escaped(&l, base_name(res->file), n / 8);
+		add_escaped(&l, base_name(res->file), share(n / 8, 32));
 		add(&l, ":%u", res->line);
 	}
 	return l.pos;

@@ -7,9 +7,9 @@
  * them (/proc/PID/map_files, then its root directory, which the snapshot
  * holds), so that other mount namespaces and deleted files work, and compared
  * with the inode number of the mapping, so that a file that was replaced gives
- * no names instead of wrong ones.  What is not known stays unknown: module and
- * offset are always right, a function is named only when its symbol covers the
- * address.
+ * no names instead of wrong ones.  What is not known stays unknown: a function is
+ * named only when its symbol covers the address, and where there is none, module
+ * and offset remain.
  *
  * Everything is bounded: the number of processes, files, and bytes kept; what
  * was used longest ago goes first.  Not thread-safe: one symbolizer a thread.
@@ -77,11 +77,10 @@ void symbolizer__free(struct symbolizer *sym); /* NULL is allowed */
 
 /*
  * Take (or replace) the snapshot of a process.  Worth doing when a process is
- * first seen, and again before the stacks of a report are resolved, because a
- * stale snapshot cannot be told from a fresh one.  On failure an old snapshot
- * remains, with one exception: where the pid is another process now, the call
- * gives -ESTALE and keeps the old one until symbolizer__forget().
- * -ESRCH: gone.  -EACCES: not ours to look at.
+ * first seen, because one that has exited cannot be asked any more.  On failure
+ * an old snapshot remains.
+ * -ESRCH: gone.  -ESTALE: gone, and its pid is another process' now, which has
+ * to wait for symbolizer__forget().  -EACCES: not ours to look at.
  */
 int symbolizer__snapshot(struct symbolizer *sym, pid_t pid);
 
@@ -93,8 +92,9 @@ void symbolizer__trim(struct symbolizer *sym);
 
 /*
  * Resolve an address of a process.  Takes a snapshot if there is none, and
- * another one if the address is not in it (and the process still is).  What
- * cannot be found out is left empty in *out; that is no error.
+ * another one if the address is not in it, or if the process has another file
+ * there by now.  (Generated code that gave way to a library goes unnoticed.)
+ * What cannot be found out is left empty in *out; that is no error.
  *
  * resolve is for the address of an instruction that was executed or is next
  * (frame 0).  resolve_return is for return addresses (all other frames): the
