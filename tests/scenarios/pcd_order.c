@@ -37,19 +37,12 @@ SITE void process_events(void)
 
 SITE void async_copy(aclrtStream stream, unsigned char seed)
 {
-	struct buffer *b;
-
 	process_events();
 	while (npending == IN_FLIGHT) {
 		sched_yield();
 		process_events();
 	}
-	b = &pending[npending++];
-	memset(b, 0, sizeof(*b));
-	allocate_buffer(b, SC_SIZE, seed);
-	OK(aclrtCreateEvent(&b->event));
-	copy_to_device(b, stream);
-	record_event(b);
+	start_copy(&pending[npending++], stream, seed);
 }
 
 int main(int argc, char **argv)

@@ -8,7 +8,8 @@
  *   "frees": [{"buffer": BASE, "size": S, "host": COPIED, "length": L, "event": E,
  *              "stream": S, "tid": T, "ns": ENTERED, "ret": R}, ...], ...}
  *
- * Addresses and handles are "0x" strings; `frees` holds the first SC_FACTS.
+ * Addresses and handles are "0x" strings; `frees` holds the first SC_FACTS.  A
+ * scenario may add members of its own at the end.
  * The exit status is 0 if the program's own results are right, whatever the
  * frees returned.  The functions that make the calls that matter have names of
  * their own and are not inlined, so that stacks can be checked.
@@ -63,8 +64,8 @@ static struct {
 	const char *name;
 	long rounds;
 	pthread_mutex_t lock;
-	struct fact facts[SC_FACTS];
-	size_t nfacts;
+	struct fact *facts;
+	size_t nfacts, max;
 	long ok, failed;
 } sc UNUSED = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -110,6 +111,11 @@ static inline void sc_begin(const char *name, int argc, char **argv, long rounds
 {
 	sc.name = name;
 	sc.rounds = sc_arg(argc, argv, 1, rounds);
+	if (!sc.max)
+		sc.max = SC_FACTS;
+	sc.facts = calloc(sc.max, sizeof(*sc.facts));
+	if (!sc.facts)
+		DIE("out of memory");
 }
 
 /* As every program does first. */
@@ -128,7 +134,7 @@ static inline void sc_close_device(void)
 static inline void sc_fact(const struct buffer *b, uint64_t ns, int ret)
 {
 	pthread_mutex_lock(&sc.lock);
-	if (sc.nfacts < SC_FACTS)
+	if (sc.nfacts < sc.max)
 		sc.facts[sc.nfacts++] =
 			(struct fact){ *b, (int)syscall(SYS_gettid), ns, ret };
 	if (ret)
@@ -251,6 +257,16 @@ SITE UNUSED int release_buffer(struct buffer *b)
 SITE UNUSED void destroy_event(struct buffer *b)
 {
 	OK(aclrtDestroyEvent(b->event));
+}
+
+/* All that comes before the wait: a new buffer, a new event, the copy, the record. */
+SITE UNUSED void start_copy(struct buffer *b, aclrtStream stream, unsigned char seed)
+{
+	memset(b, 0, sizeof(*b));
+	allocate_buffer(b, SC_SIZE, seed);
+	OK(aclrtCreateEvent(&b->event));
+	copy_to_device(b, stream);
+	record_event(b);
 }
 
 /* Read the device memory back, through pageable memory, and let it go. */
