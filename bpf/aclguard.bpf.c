@@ -72,7 +72,7 @@ static __attribute__((noinline)) struct acl_thread *acl_thread__begin(__u32 tid)
 }
 
 /* Who calls; 0 where it is nobody we watch or know how to keep. */
-ACL_FN int acl_env__begin(struct acl_env *env, void *ctx)
+ACL_OUTLINE int acl_env__begin(struct acl_env *env, void *ctx)
 {
 	__u64 id = bpf_get_current_pid_tgid();
 
@@ -192,7 +192,7 @@ ACL_FN int acl_on_entry(struct pt_regs *ctx, enum acl_call call, enum acl_role r
 	struct acl_calls *n;
 	struct acl_env env;
 	struct acl_frame *f;
-	enum acl_push push;
+	int push;
 
 	if (!acl_env__begin(&env, ctx))
 		return 0;
@@ -219,7 +219,7 @@ ACL_FN int acl_on_entry(struct pt_regs *ctx, enum acl_call call, enum acl_role r
 		env.proc->suspect[ACL_S_LOST] = 1;
 		return 0;
 	}
-	f = env.th->depth == 1 ? &env.th->f[0] : &env.th->f[1];
+	f = acl_thread__frame(env.th, env.th->depth - 1);
 	acl_machine__enter(&env, f, role);
 	return 0;
 }
@@ -300,8 +300,8 @@ ACL_FN int acl_on_return(struct pt_regs *ctx)
 	struct acl_frame *f;
 	struct acl_calls *n;
 	struct acl_env env;
-	enum acl_pop pop;
-	__u32 nr = 0, call;
+	__u32 call;
+	int pop;
 	__u8 role;
 
 	if (!acl_env__begin(&env, ctx))
@@ -311,13 +311,13 @@ ACL_FN int acl_on_return(struct pt_regs *ctx)
 #else
 	out.sp = PT_REGS_SP(ctx);
 #endif
-	pop = acl_thread__pop(&env, out.sp, &nr);
+	pop = acl_thread__pop(&env, out.sp);
 	if (pop != ACL_POP_FRAME) {
 		if (pop == ACL_POP_NONE)
 			acl_loss(&env, ACL_L_NO_ENTRY);
 		return 0;
 	}
-	f = nr == 0 ? &env.th->f[0] : &env.th->f[1];
+	f = acl_thread__frame(env.th, env.th->depth);
 	call = f->call;
 	if (call >= ACL_C_MAX)
 		return 0;

@@ -81,6 +81,13 @@ ACL_FN __u64 acl_token__primary(__s32 dev)
 			(field) = (value);     \
 	} while (0)
 
+/* An index in a form whose bound the kernel's verifier can see. */
+ACL_FN __u32 acl_index(__u32 i, __u32 mask)
+{
+	acl_opaque(i);
+	return i & mask;
+}
+
 /* floor(log2(size)), within the classes there are */
 ACL_FN __u32 acl_class(__u64 size)
 {
@@ -127,26 +134,22 @@ ACL_FN __u64 acl_buf__key(const struct acl_buf *b)
 }
 
 /* Returns 0, or -1 where all slots are taken by other streams. */
-ACL_FN int acl_covers__merge(struct acl_cover *c, int max, __u64 stream, __u64 pos)
+ACL_OUTLINE int acl_covers__merge(struct acl_cover *c, int max, __u64 stream, __u64 pos)
 {
-	int slot = -1;
-
-#pragma GCC unroll 8
 	for (int i = 0; i < max; i++) {
 		if (c[i].stream == stream) {
 			acl_raise(c[i].pos, pos);
 			return 0;
 		}
 	}
-#pragma GCC unroll 8
-	for (int i = max - 1; i >= 0; i--)
-		if (!c[i].stream)
-			slot = i;
-	if (slot < 0 || slot >= max)
-		return -1;
-	c[slot].stream = stream;
-	c[slot].pos = pos;
-	return 0;
+	for (int i = 0; i < max; i++) {
+		if (!c[i].stream) {
+			c[i].stream = stream;
+			c[i].pos = pos;
+			return 0;
+		}
+	}
+	return -1;
 }
 
 /* ---- process ----------------------------------------------------------- */
@@ -156,7 +159,17 @@ ACL_FN void acl_proc__count(__u64 *counter, __u64 n)
 	__sync_fetch_and_add(counter, n);
 }
 
-ACL_FN void acl_proc__settle(struct acl_env *env, __s32 dev, __u64 pos)
+ACL_FN int acl_dev__valid(__s32 dev)
+{
+	return dev >= 0 && dev < ACL_DEVICES_MAX;
+}
+
+ACL_FN __u32 acl_dev__index(__s32 dev)
+{
+	return acl_index(dev, ACL_DEVICES_MAX - 1);
+}
+
+ACL_OUTLINE void acl_proc__settle(struct acl_env *env, __s32 dev, __u64 pos)
 {
 	struct acl_proc *p = env->proc;
 
@@ -166,8 +179,8 @@ ACL_FN void acl_proc__settle(struct acl_env *env, __s32 dev, __u64 pos)
 		p->suspect[ACL_S_RACED] = 1;
 		return;
 	}
-	if (dev >= 0 && dev < ACL_DEVICES_MAX)
-		acl_raise(p->settled_dev[dev], pos);
+	if (acl_dev__valid(dev))
+		acl_raise(p->settled_dev[acl_dev__index(dev)], pos);
 	else
 		acl_raise(p->settled_all, pos);
 	acl_raise(p->settled_any, pos);
@@ -179,8 +192,8 @@ ACL_FN __u64 acl_proc__settled(const struct acl_proc *p, __s32 dev)
 {
 	__u64 pos = p->settled_all;
 
-	if (dev >= 0 && dev < ACL_DEVICES_MAX)
-		acl_raise(pos, p->settled_dev[dev]);
+	if (acl_dev__valid(dev))
+		acl_raise(pos, p->settled_dev[acl_dev__index(dev)]);
 	else
 		acl_raise(pos, p->settled_any);
 	return pos;
@@ -188,7 +201,7 @@ ACL_FN __u64 acl_proc__settled(const struct acl_proc *p, __s32 dev)
 
 /* ---- streams ----------------------------------------------------------- */
 
-ACL_FN struct acl_stream *acl_stream__make(struct acl_env *env, __u64 name, __u64 handle,
+ACL_OUTLINE struct acl_stream *acl_stream__make(struct acl_env *env, __u64 name, __u64 handle,
 					   __s32 dev)
 {
 	struct acl_stream *s = &env->th->scratch.stream;
@@ -324,7 +337,7 @@ ACL_FN struct acl_inherits *acl_inherits__of(struct acl_env *env, __u64 id)
 }
 
 /* Stream `t` inherits one cover; where it cannot, both sides are suspected. */
-ACL_FN void acl_inherits__take(struct acl_env *env, struct acl_inherits *in, struct acl_stream *t,
+ACL_OUTLINE void acl_inherits__take(struct acl_env *env, struct acl_inherits *in, struct acl_stream *t,
 			      __u64 stream, __u64 pos)
 {
 	if (!stream || stream == t->id)
@@ -350,71 +363,96 @@ ACL_FN void acl_undo__inherits(struct acl_env *env, struct acl_undo *u, __u64 id
 
 /* ---- buffers ----------------------------------------------------------- */
 
-/* The live buffer of a class that begins in a chunk and contains the address. */
-ACL_FN struct acl_buf *acl_buf__probe(struct acl_env *env, __u64 key, __u64 addr)
+/*
+ * Looking for a buffer leaves the key it is filed under, 0 for none, in the
+ * thread: through memory, so that the kernel's verifier has one outcome to
+ * follow up instead of one a class.
+ */
+ACL_FN void acl_buf__probe(struct acl_env *env, __u64 addr, __u32 cls)
 {
-	struct acl_buf *b = acl_buf__get(env, key);
+	__u64 key = acl_chunk(addr, cls);
+	const struct acl_buf *b;
 
-	if (b && !b->dying && addr - b->base < b->size)
-		return b;
-	return 0;
-}
-
-ACL_FN struct acl_buf *acl_buf__in_class(struct acl_env *env, __u64 addr, __u32 cls)
-{
-	struct acl_buf *b;
-
-	b = acl_buf__probe(env, acl_chunk(addr, cls), addr);
-	if (!b && addr >> cls)
-		b = acl_buf__probe(env, acl_chunk(addr - (1ULL << cls), cls), addr);
-	if (!b && addr >> cls > 1)
-		b = acl_buf__probe(env, acl_chunk(addr - (2ULL << cls), cls), addr);
-	return b;
+	for (int i = 0; i < 3; i++) {
+		b = acl_buf__get(env, key);
+		if (b && !b->dying && addr - b->base < b->size) {
+			env->th->found = key;
+			return;
+		}
+		key -= 1ULL << cls;
+	}
 }
 
 /* The live buffer that contains an address. */
-ACL_OUTLINE struct acl_buf *acl_buf__at(struct acl_env *env, __u64 addr)
+ACL_FN void acl_buf__find(struct acl_env *env, __u64 addr)
 {
 	struct acl_proc *p = env->proc;
-	__u32 hint = p->hint;
-	struct acl_buf *b;
+	struct acl_thread *th = env->th;
 
-	if (hint >= ACL_CLASS_MIN && hint <= ACL_CLASS_MAX) {
-		b = acl_buf__in_class(env, addr, hint);
-		if (b)
-			return b;
-	}
-	for (__u32 cls = ACL_CLASS_MIN; cls <= ACL_CLASS_MAX; cls++) {
-		if (!p->classes[cls] || cls == hint)
-			continue;
-		b = acl_buf__in_class(env, addr, cls);
-		if (b) {
-			p->hint = cls;
-			return b;
-		}
-	}
-	return 0;
-}
-
-/* The live buffer that begins at an address. */
-ACL_OUTLINE struct acl_buf *acl_buf__exact(struct acl_env *env, __u64 base)
-{
-	struct acl_proc *p = env->proc;
-
-	for (__u32 cls = ACL_CLASS_MIN; cls <= ACL_CLASS_MAX; cls++) {
-		struct acl_buf *b;
+	th->found = 0;
+	for (__u32 i = ACL_CLASS_MIN - 1; i <= ACL_CLASS_MAX; i++) {
+		/* first where the last one was found */
+		__u32 cls = i < ACL_CLASS_MIN ? p->hint & 63 : i;
 
 		if (!p->classes[cls])
 			continue;
-		b = acl_buf__get(env, acl_chunk(base, cls));
-		if (b && b->base == base && !b->dying)
-			return b;
+		acl_buf__probe(env, addr, cls);
+		if (th->found) {
+			p->hint = cls;
+			break;
+		}
 	}
+}
+
+ACL_OUTLINE int acl_buf__begins(struct acl_env *env, __u64 key, __u64 base)
+{
+	const struct acl_buf *b = acl_buf__get(env, key);
+
+	if (!b || b->base != base || b->dying)
+		return 0;
+	env->th->found = key;
+	return 1;
+}
+
+/* The live buffer that begins at an address. */
+ACL_OUTLINE void acl_buf__find_base(struct acl_env *env, __u64 base)
+{
+	struct acl_proc *p = env->proc;
+
+	env->th->found = 0;
+	for (__u32 cls = ACL_CLASS_MIN; cls <= ACL_CLASS_MAX; cls++)
+		if (p->classes[cls] && acl_buf__begins(env, acl_chunk(base, cls), base))
+			return;
+}
+
+#ifdef __BPF__
+/* Not static: so the verifier looks at it once, not wherever it is called. */
+__attribute__((noinline)) int acl_buf__seek(__u64 addr)
+{
+	struct acl_env env;
+
+	if (acl_env__resume(&env))
+		acl_buf__find(&env, addr);
 	return 0;
+}
+#else
+#define acl_buf__seek(addr) acl_buf__find(env, addr)
+#endif
+
+ACL_FN struct acl_buf *acl_buf__at(struct acl_env *env, __u64 addr)
+{
+	acl_buf__seek(addr);
+	return env->th->found ? acl_buf__get(env, env->th->found) : 0;
+}
+
+ACL_FN struct acl_buf *acl_buf__exact(struct acl_env *env, __u64 base)
+{
+	acl_buf__find_base(env, base);
+	return env->th->found ? acl_buf__get(env, env->th->found) : 0;
 }
 
 /* Forget a buffer, if `id` still is what is filed there. */
-ACL_FN void acl_buf__remove(struct acl_env *env, __u64 key, __u64 id)
+ACL_OUTLINE void acl_buf__remove(struct acl_env *env, __u64 key, __u64 id)
 {
 	struct acl_buf *b;
 	int locked = !acl_lock(env, id);
@@ -431,7 +469,7 @@ ACL_FN void acl_buf__remove(struct acl_env *env, __u64 key, __u64 id)
 		acl_unlock(env, id);
 }
 
-ACL_FN void acl_buf__make(struct acl_env *env, const struct acl_frame *f, __u64 base, __u64 size)
+ACL_OUTLINE void acl_buf__make(struct acl_env *env, const struct acl_frame *f, __u64 base, __u64 size)
 {
 	struct acl_buf *b = &env->th->scratch.buf;
 	struct acl_buf *old;
@@ -472,7 +510,7 @@ ACL_FN void acl_buf__make(struct acl_env *env, const struct acl_frame *f, __u64 
 
 /* ---- copies ------------------------------------------------------------ */
 
-ACL_FN int acl_copy__is_settled(struct acl_env *env, const struct acl_copy *c)
+ACL_OUTLINE int acl_copy__is_settled(struct acl_env *env, const struct acl_copy *c)
 {
 	const struct acl_stream *s = acl_stream__get(env, c->stream);
 
@@ -480,40 +518,52 @@ ACL_FN int acl_copy__is_settled(struct acl_env *env, const struct acl_copy *c)
 	       ACL_K_SETTLED;
 }
 
+#define ACL_NO_SLOT 0xff
+
 /*
  * Which of `n` slots a copy on a stream goes into: the one that the stream
  * has, an empty one, one whose copy is settled and says nothing any more;
- * else -1.
+ * else none.  The answer goes through memory, see acl_buf__find().
  */
-ACL_FN int acl_copies__slot(struct acl_env *env, const struct acl_copy *c, int n, __u64 stream)
+ACL_OUTLINE void acl_copies__find(struct acl_env *env, const struct acl_copy *c, int n,
+				  __u64 stream)
 {
-	int slot = -1;
-
-	for (int i = 0; i < n; i++)
-		if (c[i].stream == stream)
-			return i;
-	for (int i = 0; i < n; i++)
-		if (!c[i].stream)
-			return i;
-	for (int i = 0; i < n; i++)
-		if (slot < 0 && acl_copy__is_settled(env, &c[i]))
-			slot = i;
-	return slot;
+	env->th->slot = ACL_NO_SLOT;
+	for (int i = 0; i < n; i++) {
+		if (c[i].stream == stream) {
+			env->th->slot = i;
+			return;
+		}
+	}
+	for (int i = 0; i < n; i++) {
+		if (!c[i].stream) {
+			env->th->slot = i;
+			return;
+		}
+	}
+	for (int i = 0; i < n; i++) {
+		if (acl_copy__is_settled(env, &c[i])) {
+			env->th->slot = i;
+			return;
+		}
+	}
 }
 
-ACL_FN int acl_copies__oldest(const struct acl_copy *c, int n)
+/* The slot whose copy is the oldest: what goes where nothing else can. */
+ACL_OUTLINE void acl_copies__find_oldest(struct acl_env *env, const struct acl_copy *c, int n)
 {
-	int slot = 0;
+	__u64 oldest = ~0ULL;
 
-#pragma GCC unroll 8
-	for (int i = 1; i < n; i++)
-		if (c[i].pos < c[0].pos && slot == 0)
-			slot = i;
-	return slot;
+	for (int i = 0; i < n; i++) {
+		if (c[i].pos < oldest) {
+			oldest = c[i].pos;
+			env->th->slot = i;
+		}
+	}
 }
 
 /* Is there a slot for the stream already, beyond the inline ones? */
-ACL_FN int acl_copies__has(const struct acl_copies *m, __u64 stream)
+ACL_OUTLINE int acl_copies__has(const struct acl_copies *m, __u64 stream)
 {
 	for (int i = 0; i < ACL_COPIES_MORE; i++)
 		if (m->c[i].stream == stream)
@@ -529,15 +579,16 @@ ACL_FN struct acl_copy *acl_buf__slot(struct acl_env *env, struct acl_buf *b, __
 				      __u32 *nr)
 {
 	struct acl_copies *m = 0;
-	int slot;
+	__u32 slot;
 
 	if (b->more)
 		m = acl_copies__get(env, b->id);
 	if (!m || !acl_copies__has(m, stream)) {
-		slot = acl_copies__slot(env, b->c, ACL_COPIES_INLINE, stream);
-		if (slot >= 0 && slot < ACL_COPIES_INLINE) {
+		acl_copies__find(env, b->c, ACL_COPIES_INLINE, stream);
+		slot = env->th->slot;
+		if (slot < ACL_COPIES_INLINE) {
 			*nr = slot;
-			return &b->c[slot];
+			return &b->c[acl_index(slot, ACL_COPIES_INLINE - 1)];
 		}
 	}
 	if (!m) {
@@ -549,13 +600,14 @@ ACL_FN struct acl_copy *acl_buf__slot(struct acl_env *env, struct acl_buf *b, __
 		if (!m)
 			return 0;
 	}
-	slot = acl_copies__slot(env, m->c, ACL_COPIES_MORE, stream);
-	if (slot < 0 || slot >= ACL_COPIES_MORE) {
+	acl_copies__find(env, m->c, ACL_COPIES_MORE, stream);
+	if (env->th->slot == ACL_NO_SLOT) {
 		acl_loss(env, ACL_L_OVERFLOW);
 		b->suspect[ACL_S_OVERFLOW] = 1;
-		slot = acl_copies__oldest(m->c, ACL_COPIES_MORE);
+		acl_copies__find_oldest(env, m->c, ACL_COPIES_MORE);
 	}
-	if (slot < 0 || slot >= ACL_COPIES_MORE)
+	slot = acl_index(env->th->slot, 7);
+	if (slot >= ACL_COPIES_MORE)
 		return 0;
 	*nr = ACL_COPIES_INLINE + slot;
 	return &m->c[slot];
@@ -566,18 +618,19 @@ ACL_FN struct acl_copy *acl_buf__nth(struct acl_env *env, struct acl_buf *b, __u
 	struct acl_copies *m;
 
 	if (nr < ACL_COPIES_INLINE)
-		return &b->c[nr];
+		return &b->c[acl_index(nr, ACL_COPIES_INLINE - 1)];
 	nr -= ACL_COPIES_INLINE;
 	m = acl_copies__get(env, b->id);
+	nr = acl_index(nr, 7);
 	if (!m || nr >= ACL_COPIES_MORE)
 		return 0;
 	return &m->c[nr];
 }
 
 /* One end of a copy: enters it into the buffer its address lies in, if any. */
-ACL_OUTLINE void acl_copy__enter(struct acl_env *env, struct acl_frame *f, __u64 stream,
-				 const struct acl_copy *copy, __u32 end)
+ACL_OUTLINE void acl_copy__enter(struct acl_env *env, struct acl_frame *f, __u32 end)
 {
+	const struct acl_copy *copy = &env->th->copy;
 	struct acl_buf *b = acl_buf__at(env, copy->addr);
 	struct acl_copy *slot;
 	__u32 nr = 0;
@@ -592,7 +645,7 @@ ACL_OUTLINE void acl_copy__enter(struct acl_env *env, struct acl_frame *f, __u64
 		return;
 	}
 	if (b->id == id) {
-		slot = acl_buf__slot(env, b, stream, &nr);
+		slot = acl_buf__slot(env, b, copy->stream, &nr);
 		if (!slot) {
 			acl_loss(env, ACL_L_OTHER_FULL);
 			b->suspect[ACL_S_FULL] = 1;
@@ -601,7 +654,7 @@ ACL_OUTLINE void acl_copy__enter(struct acl_env *env, struct acl_frame *f, __u64
 			f->undo.copy[end].buf = id;
 			f->undo.copy[end].slot = nr;
 			f->undo.copy[end].prev = *slot;
-			if (slot->stream != stream || slot->pos <= copy->pos)
+			if (slot->stream != copy->stream || slot->pos <= copy->pos)
 				*slot = *copy;
 		}
 	}
@@ -609,7 +662,7 @@ ACL_OUTLINE void acl_copy__enter(struct acl_env *env, struct acl_frame *f, __u64
 }
 
 /* A copy that failed did not happen. */
-ACL_FN void acl_copy__undo(struct acl_env *env, struct acl_frame *f, __u32 end)
+ACL_OUTLINE void acl_copy__undo(struct acl_env *env, struct acl_frame *f, __u32 end)
 {
 	__u64 id = f->undo.copy[end].buf;
 	struct acl_copy *slot;
@@ -642,6 +695,26 @@ enum acl_kind {		     /* aclrtMemcpyKind, acl_rt.h */
 	ACL_KIND_H2B2D = 5,	 /* host to buffer to device */
 };
 
+#define ACL_END_SRC 1
+#define ACL_END_DST 2
+
+/* The ends of a copy that may be on the host. */
+ACL_FN __u8 acl_kind__ends(__u32 kind)
+{
+	switch (kind) {
+	case ACL_KIND_H2D:
+	case ACL_KIND_H2B2D:
+		return ACL_END_SRC;
+	case ACL_KIND_D2H:
+		return ACL_END_DST;
+	case ACL_KIND_H2H:
+	case ACL_KIND_DEFAULT:
+		return ACL_END_SRC | ACL_END_DST;
+	default:
+		return 0;
+	}
+}
+
 /*
  * A copy is submitted.  Which ends are on the host, the kind tells, and the
  * addresses where it leaves that open.
@@ -656,31 +729,30 @@ ACL_FN void acl_copy__submit(struct acl_env *env, struct acl_frame *f, __u64 dst
 	f->undo.copy[1].buf = 0;
 	if (!s || !src_len || acl_stream__capturing(env, s))
 		return;
-	if (kind == ACL_KIND_D2D || kind > ACL_KIND_H2B2D)
-		return;
 	__builtin_memset(c, 0, sizeof(*c));
 	c->stream = s->id;
 	c->pos = env->pos;
 	c->tid = env->tid;
 	c->call = f->call;
-	if (kind != ACL_KIND_D2H) {
+	/* through memory, see acl_buf__find() */
+	env->th->ends = acl_kind__ends(kind);
+	if (env->th->ends & ACL_END_SRC) {
 		c->addr = src;
 		c->len = src_len;
-		c->dir = kind == ACL_KIND_H2D || kind == ACL_KIND_H2B2D ? ACL_DIR_H2D :
-									  ACL_DIR_ANY;
-		acl_copy__enter(env, f, s->id, c, 0);
+		c->dir = env->th->ends & ACL_END_DST ? ACL_DIR_ANY : ACL_DIR_H2D;
+		acl_copy__enter(env, f, 0);
 	}
-	if (kind == ACL_KIND_D2H || kind == ACL_KIND_H2H || kind == ACL_KIND_DEFAULT) {
+	if (env->th->ends & ACL_END_DST) {
 		c->addr = dst;
 		c->len = dst_len;
-		c->dir = kind == ACL_KIND_D2H ? ACL_DIR_D2H : ACL_DIR_ANY;
-		acl_copy__enter(env, f, s->id, c, 1);
+		c->dir = env->th->ends & ACL_END_SRC ? ACL_DIR_ANY : ACL_DIR_D2H;
+		acl_copy__enter(env, f, 1);
 	}
 }
 
 /* ---- events ------------------------------------------------------------ */
 
-ACL_FN struct acl_event *acl_event__make(struct acl_env *env, __u64 handle, __u64 born,
+ACL_OUTLINE struct acl_event *acl_event__make(struct acl_env *env, __u64 handle, __u64 born,
 					 __u16 call, __u32 flags)
 {
 	struct acl_event *e = &env->th->scratch.event;
@@ -728,8 +800,19 @@ ACL_FN struct acl_event *acl_event__of(struct acl_env *env, struct acl_frame *f,
 	return acl_event__make(env, handle, env->pos, ACL_C_MAX, 0);
 }
 
+/* What is filed under the handle, if it still is the generation `id`. */
+ACL_FN struct acl_event *acl_event__same(struct acl_env *env, __u64 handle, __u64 id)
+{
+	struct acl_event *e = id ? acl_event__get(env, handle) : 0;
+
+	if (e && e->id != id)
+		e = 0;
+	acl_opaque(e);
+	return e;
+}
+
 /* Remembers that the event was seen COMPLETE up to a position on a stream. */
-ACL_FN void acl_event__saw(struct acl_env *env, struct acl_event *e, __u64 stream, __u64 pos)
+ACL_OUTLINE void acl_event__saw(struct acl_env *env, struct acl_event *e, __u64 stream, __u64 pos)
 {
 	struct acl_seen *m = 0;
 
@@ -777,7 +860,7 @@ ACL_FN void acl_event__snapshot(struct acl_env *env, struct acl_frame *f,
 }
 
 /* The snapshot turned out complete; tell the streams, and the event. */
-ACL_FN void acl_event__complete(struct acl_env *env, struct acl_frame *f, enum acl_learn kind)
+ACL_OUTLINE void acl_event__complete(struct acl_env *env, struct acl_frame *f, enum acl_learn kind)
 {
 	struct acl_poll *poll = &env->th->poll;
 	struct acl_event *e;
@@ -796,8 +879,8 @@ ACL_FN void acl_event__complete(struct acl_env *env, struct acl_frame *f, enum a
 		if (f->undo.c[i].stream)
 			acl_stream__learn(env, f->undo.c[i].stream, f->undo.c[i].pos, kind, poll);
 	}
-	e = acl_event__get(env, f->args[0]);
-	if (!e || e->id != id)
+	e = acl_event__same(env, f->args[0], id);
+	if (!e)
 		return;
 	if (acl_lock(env, id)) {
 		acl_loss(env, ACL_L_CONTENDED);
@@ -822,7 +905,7 @@ ACL_FN int acl_event__undisturbed(struct acl_env *env, const struct acl_frame *f
 	return !e || e->id != f->obj || e->starts == f->starts;
 }
 
-ACL_FN void acl_event__record(struct acl_env *env, struct acl_frame *f, struct acl_event *e,
+ACL_OUTLINE void acl_event__record(struct acl_env *env, struct acl_frame *f, struct acl_event *e,
 			      struct acl_stream *s)
 {
 	struct acl_inherits *from = s->inherits ? acl_inherits__get(env, s->id) : 0;
@@ -865,7 +948,7 @@ ACL_FN void acl_event__record(struct acl_env *env, struct acl_frame *f, struct a
 }
 
 /* A record or reset that failed did not happen. */
-ACL_FN void acl_event__unrecord(struct acl_env *env, struct acl_frame *f, struct acl_event *e,
+ACL_OUTLINE void acl_event__unrecord(struct acl_env *env, struct acl_frame *f, struct acl_event *e,
 				int is_record)
 {
 	struct acl_inherits *to;
@@ -890,7 +973,7 @@ ACL_FN void acl_event__unrecord(struct acl_env *env, struct acl_frame *f, struct
 
 /* What destroying the event settles: all it was seen COMPLETE for, and its
  * current record if that is known complete by any means. */
-ACL_FN void acl_event__settles(struct acl_env *env, struct acl_frame *f,
+ACL_OUTLINE void acl_event__settles(struct acl_env *env, struct acl_frame *f,
 			       const struct acl_event *e)
 {
 	struct acl_undo *u = &f->undo;
@@ -919,13 +1002,13 @@ ACL_FN void acl_event__settles(struct acl_env *env, struct acl_frame *f,
 	u->n = ACL_UNDO_COVERS;
 }
 
-ACL_FN void acl_event__remove(struct acl_env *env, __u64 handle, __u64 id)
+ACL_OUTLINE void acl_event__remove(struct acl_env *env, __u64 handle, __u64 id)
 {
 	struct acl_event *e;
 	int locked = !acl_lock(env, id);
 
-	e = acl_event__get(env, handle);
-	if (e && e->id == id) {
+	e = acl_event__same(env, handle, id);
+	if (e) {
 		if (e->rec_inherits)
 			acl_inherits__drop(env, id);
 		if (e->more)
@@ -947,7 +1030,7 @@ struct acl_worst {
 	__u32 unsettled;
 };
 
-ACL_FN void acl_worst__weigh(struct acl_env *env, struct acl_worst *w, const struct acl_copy *c,
+ACL_OUTLINE void acl_worst__weigh(struct acl_env *env, struct acl_worst *w, const struct acl_copy *c,
 			     __u32 nr)
 {
 	const struct acl_stream *s;
@@ -984,9 +1067,9 @@ ACL_FN void acl_violation__buf(struct acl_violation *v, const struct acl_buf *b)
 /* What is known of the polled event; it may be gone by now. */
 ACL_FN void acl_violation__event(struct acl_env *env, struct acl_violation *v)
 {
-	struct acl_event *e = acl_event__get(env, v->poll.handle);
+	struct acl_event *e = acl_event__same(env, v->poll.handle, v->poll.event);
 
-	if (!e || e->id != v->poll.event)
+	if (!e)
 		return;
 	v->has_event = 1;
 	v->event.born = e->born;
@@ -1168,7 +1251,7 @@ ACL_FN int acl_ret__is_runtime_error(__s32 ret)
 	return ret >= 507000 && ret <= 507999;
 }
 
-ACL_FN void acl_free__failed(struct acl_env *env, const struct acl_frame *f,
+ACL_OUTLINE void acl_free__failed(struct acl_env *env, const struct acl_frame *f,
 			     const struct acl_buf *b, __s32 ret)
 {
 	struct acl_violation *v;
@@ -1189,12 +1272,13 @@ ACL_FN void acl_free__failed(struct acl_env *env, const struct acl_frame *f,
 	acl_violation__end(env, v);
 }
 
-ACL_FN void acl_free__leave(struct acl_env *env, struct acl_frame *f, __s32 ret)
+ACL_OUTLINE void acl_free__leave(struct acl_env *env, struct acl_frame *f, __s32 ret)
 {
 	struct acl_buf *b = f->obj ? acl_buf__get(env, f->aux) : 0;
 
 	if (b && b->id != f->obj)
 		b = 0; /* the address was handed out again meanwhile */
+	acl_opaque(b);
 	if (f->verdict)
 		acl_sequel__send(env, ACL_REC_RELEASED, f->verdict, f->call, f->pos, ret);
 	if (ret) {
@@ -1378,9 +1462,9 @@ ACL_FN void acl_enter__desc(struct acl_env *env, struct acl_frame *f)
 
 ACL_FN void acl_leave__record(struct acl_env *env, struct acl_frame *f, __s32 ret, int is_record)
 {
-	struct acl_event *e = f->obj ? acl_event__get(env, f->args[0]) : 0;
+	struct acl_event *e = acl_event__same(env, f->args[0], f->obj);
 
-	if (!e || e->id != f->obj)
+	if (!e)
 		return;
 	__sync_fetch_and_add(&e->busy, -1);
 	if (!ret)
@@ -1408,15 +1492,13 @@ ACL_FN void acl_leave__query(struct acl_env *env, struct acl_frame *f, __s32 ret
 		acl_event__complete(env, f, kind);
 }
 
-ACL_FN void acl_leave__destroy_event(struct acl_env *env, struct acl_frame *f, __s32 ret)
+ACL_OUTLINE void acl_leave__destroy_event(struct acl_env *env, struct acl_frame *f, __s32 ret)
 {
 	struct acl_event *e;
 
 	if (!f->obj)
 		return;
-	e = acl_event__get(env, f->args[0]);
-	if (e && e->id != f->obj)
-		e = 0;
+	e = acl_event__same(env, f->args[0], f->obj);
 	if (ret) {
 		if (e)
 			e->dying = 0;
@@ -1455,7 +1537,7 @@ ACL_FN void acl_leave__wait(struct acl_env *env, struct acl_frame *f, __s32 ret)
 }
 
 /* A barrier settles what was the stream's own, and waited for the rest. */
-ACL_FN void acl_leave__stream(struct acl_env *env, struct acl_frame *f, enum acl_learn own,
+ACL_OUTLINE void acl_leave__stream(struct acl_env *env, struct acl_frame *f, enum acl_learn own,
 			      enum acl_learn inherited)
 {
 	if (!f->obj)
@@ -1515,22 +1597,22 @@ ACL_FN void acl_leave__set_device(struct acl_env *env, __s32 dev)
 {
 	env->th->ctx = acl_token__primary(dev);
 	env->th->dev = dev;
-	if (dev >= 0 && dev < ACL_DEVICES_MAX)
-		__sync_fetch_and_add(&env->proc->dev_refs[dev], 1);
+	if (acl_dev__valid(dev))
+		__sync_fetch_and_add(&env->proc->dev_refs[acl_dev__index(dev)], 1);
 }
 
 ACL_FN void acl_leave__reset_device(struct acl_env *env, const struct acl_frame *f, __s32 dev)
 {
-	if (dev < 0 || dev >= ACL_DEVICES_MAX) {
+	if (!acl_dev__valid(dev)) {
 		acl_proc__settle(env, -1, f->pos);
 		return;
 	}
 	/* more references seen to be taken than given back: not the last one */
-	if (env->proc->dev_refs[dev] > 1) {
-		__sync_fetch_and_add(&env->proc->dev_refs[dev], -1);
+	if (env->proc->dev_refs[acl_dev__index(dev)] > 1) {
+		__sync_fetch_and_add(&env->proc->dev_refs[acl_dev__index(dev)], -1);
 		return;
 	}
-	env->proc->dev_refs[dev] = 0;
+	env->proc->dev_refs[acl_dev__index(dev)] = 0;
 	acl_proc__settle(env, dev, f->pos);
 }
 
@@ -1546,7 +1628,7 @@ ACL_FN void acl_ctx__learn(struct acl_env *env, __u64 ctx, __u64 token, __s32 de
 }
 
 /* The thread's current context is `ctx`, whatever that is. */
-ACL_FN void acl_ctx__enter(struct acl_env *env, __u64 ctx)
+ACL_OUTLINE void acl_ctx__enter(struct acl_env *env, __u64 ctx)
 {
 	const struct acl_ctx *c = acl_ctx__get(env, ctx);
 
@@ -1615,7 +1697,7 @@ ACL_FN void acl_thread__reset(struct acl_thread *th, __u64 inc)
 }
 
 /* The return of this call was not and will not be seen. */
-ACL_FN void acl_frame__abandon(struct acl_env *env, struct acl_frame *f)
+ACL_OUTLINE void acl_frame__abandon(struct acl_env *env, struct acl_frame *f)
 {
 	struct acl_event *e;
 
@@ -1624,10 +1706,16 @@ ACL_FN void acl_frame__abandon(struct acl_env *env, struct acl_frame *f)
 	env->proc->suspect[ACL_S_LOST] = 1;
 	if (f->call == ACL_C_aclrtRecordEvent || f->call == ACL_C_aclrtRecordEventWithFlag ||
 	    f->call == ACL_C_aclrtResetEvent) {
-		e = f->obj ? acl_event__get(env, f->args[0]) : 0;
-		if (e && e->id == f->obj)
+		e = acl_event__same(env, f->args[0], f->obj);
+		if (e)
 			__sync_fetch_and_add(&e->busy, -1);
 	}
+}
+
+/* The frame of a call, by how many are in progress outside of it. */
+ACL_FN struct acl_frame *acl_thread__frame(struct acl_thread *th, __u32 nr)
+{
+	return &th->f[acl_index(nr, ACL_NEST_MAX - 1)];
 }
 
 /* Frames below a stack pointer were left by longjmp, or lost their return. */
@@ -1635,12 +1723,13 @@ ACL_FN void acl_thread__unwind(struct acl_env *env, __u64 sp)
 {
 	struct acl_thread *th = env->th;
 
-#pragma GCC unroll 2
-	for (int i = ACL_NEST_MAX - 1; i >= 0; i--) {
-		if (th->depth == i + 1 && th->f[i].sp < sp) {
-			acl_frame__abandon(env, &th->f[i]);
-			th->depth = i;
-		}
+	for (int i = 0; i < ACL_NEST_MAX; i++) {
+		struct acl_frame *f = acl_thread__frame(th, th->depth - 1);
+
+		if (!th->depth || f->sp >= sp)
+			break;
+		acl_frame__abandon(env, f);
+		th->depth--;
 	}
 }
 
@@ -1655,29 +1744,25 @@ enum acl_push {
  * one call passes two entries: by a jump at the same stack pointer with
  * nothing in between, or by a call further down.
  */
-ACL_FN enum acl_push acl_thread__push(struct acl_env *env, const struct acl_enter *in)
+ACL_OUTLINE int acl_thread__push(struct acl_env *env, const struct acl_enter *in)
 {
 	struct acl_thread *th = env->th;
-	struct acl_frame *f = 0;
+	struct acl_frame *f;
 
 	acl_thread__unwind(env, in->sp);
-	if (th->depth == 1)
-		f = &th->f[0];
-	else if (th->depth == 2)
-		f = &th->f[1];
-	if (f && f->sp == in->sp && !th->after_entry) {
-		/* left by longjmp to the very same depth */
-		acl_frame__abandon(env, f);
-		th->depth--;
-	} else if (f && f->call == in->call && f->args[0] == in->args[0]) {
-		return ACL_PUSH_FOLDED;
+	if (th->depth) {
+		f = acl_thread__frame(th, th->depth - 1);
+		if (f->sp == in->sp && !th->after_entry) {
+			/* left by longjmp to the very same depth */
+			acl_frame__abandon(env, f);
+			th->depth--;
+		} else if (f->call == in->call && f->args[0] == in->args[0]) {
+			return ACL_PUSH_FOLDED;
+		}
 	}
-	if (th->depth == 0)
-		f = &th->f[0];
-	else if (th->depth == 1)
-		f = &th->f[1];
-	else
+	if (th->depth >= ACL_NEST_MAX)
 		return ACL_PUSH_TOO_DEEP;
+	f = acl_thread__frame(th, th->depth);
 	th->depth++;
 	th->after_entry = 1;
 	f->pos = in->pos;
@@ -1701,25 +1786,21 @@ enum acl_pop {
 	ACL_POP_NONE, /* nothing is known of its entry */
 };
 
-ACL_FN enum acl_pop acl_thread__pop(struct acl_env *env, __u64 sp, __u32 *nr)
+ACL_OUTLINE int acl_thread__pop(struct acl_env *env, __u64 sp)
 {
 	struct acl_thread *th = env->th;
-	struct acl_frame *f = 0;
+	struct acl_frame *f;
 
 	acl_thread__unwind(env, sp);
 	th->after_entry = 0;
-	if (th->depth == 1)
-		f = &th->f[0];
-	else if (th->depth == 2)
-		f = &th->f[1];
-	if (f && f->sp == sp) {
+	f = acl_thread__frame(th, th->depth - 1);
+	if (th->depth && f->sp == sp) {
 		th->depth--;
-		*nr = th->depth;
 		th->done_sp = sp;
 		return ACL_POP_FRAME;
 	}
 	/* the outer end of a jump, or the inner end of a call, through two definitions */
-	if (th->done_sp == sp || f)
+	if (th->done_sp == sp || th->depth)
 		return ACL_POP_FOLDED;
 	return ACL_POP_NONE;
 }

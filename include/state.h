@@ -230,10 +230,12 @@ struct acl_thread {
 	__s32 dev; /* its device, -1: not known */
 	__u8 depth; /* frames in use */
 	__u8 after_entry; /* nothing has happened since the top frame was entered */
-	__u8 _pad[2];
+	__u8 slot; /* of the copy looked for last */
+	__u8 ends; /* of the copy being submitted that may be on the host */
 	__u64 done_sp;	 /* stack pointer of the call that returned last */
 	__u64 poll_pos;	 /* the latest event call was a COMPLETE poll, entered then */
 	__u64 poll_event; /* handle */
+	__u64 found; /* key of the buffer looked for last */
 	struct acl_frame f[ACL_NEST_MAX];
 	/* where things are put together that are too large for a BPF stack */
 	struct acl_copy copy;
@@ -258,7 +260,7 @@ struct acl_proc {
 	__u8 hint;  /* size class of the buffer found last */
 	__u8 _pad[2];
 	__u8 suspect[ACL_S_MAX];
-	__u8 classes[ACL_CLASS_MAX + 1]; /* size classes that were ever used */
+	__u8 classes[64]; /* by log2: size classes that were ever used */
 	__u64 settled_all;		 /* settles the streams of every device */
 	__u64 settled_any; /* the furthest of all: what a stream of an unknown device gets */
 	__u64 settled_dev[ACL_DEVICES_MAX];

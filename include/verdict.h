@@ -11,7 +11,10 @@
 
 #ifdef __BPF__
 #define ACL_FN static __attribute__((always_inline)) inline
+/* Keeps the compiler from testing the ids again instead of the pointer. */
+#define acl_opaque(p) asm volatile("" : "+r"(p))
 #else
+#define acl_opaque(p) (void)(p)
 #define ACL_FN static inline __attribute__((unused))
 #endif
 
