@@ -21,29 +21,29 @@ static const struct {
 	uint32_t first;
 	uint32_t last;
 } unprintable[] = {
-	{ 0x0000, 0x001f },	/* C0 */
-	{ 0x007f, 0x009f },	/* DEL, C1 */
-	{ 0x00ad, 0x00ad },	/* soft hyphen */
-	{ 0x034f, 0x034f },	/* combining grapheme joiner */
-	{ 0x061c, 0x061c },	/* Arabic letter mark */
-	{ 0x115f, 0x1160 },	/* Hangul fillers */
-	{ 0x17b4, 0x17b5 },	/* Khmer inherent vowels */
-	{ 0x180b, 0x180f },	/* Mongolian selectors, separator */
-	{ 0x200b, 0x200f },	/* zero width, direction marks */
-	{ 0x2028, 0x202e },	/* line and paragraph separator, bidi embedding and override */
-	{ 0x2060, 0x206f },	/* word joiner, bidi isolates, deprecated format characters */
-	{ 0x3164, 0x3164 },	/* Hangul filler */
-	{ 0xd800, 0xdfff },	/* surrogates */
-	{ 0xfdd0, 0xfdef },	/* noncharacters */
-	{ 0xfe00, 0xfe0f },	/* variation selectors */
-	{ 0xfeff, 0xfeff },	/* byte order mark */
-	{ 0xffa0, 0xffa0 },	/* Hangul filler */
-	{ 0xfff0, 0xfffb },	/* unassigned, interlinear annotation */
-	{ 0xfffe, 0xffff },	/* noncharacters */
-	{ 0x1bca0, 0x1bca3 },	/* shorthand format controls */
-	{ 0x1d173, 0x1d17a },	/* musical format controls */
-	{ 0xe0000, 0xe0fff },	/* tags, variation selectors */
-	{ 0xf0000, 0x10ffff },	/* private planes */
+	{ 0x0000, 0x001f },    /* C0 */
+	{ 0x007f, 0x009f },    /* DEL, C1 */
+	{ 0x00ad, 0x00ad },    /* soft hyphen */
+	{ 0x034f, 0x034f },    /* combining grapheme joiner */
+	{ 0x061c, 0x061c },    /* Arabic letter mark */
+	{ 0x115f, 0x1160 },    /* Hangul fillers */
+	{ 0x17b4, 0x17b5 },    /* Khmer inherent vowels */
+	{ 0x180b, 0x180f },    /* Mongolian selectors, separator */
+	{ 0x200b, 0x200f },    /* zero width, direction marks */
+	{ 0x2028, 0x202e },    /* line and paragraph separator, bidi embedding and override */
+	{ 0x2060, 0x206f },    /* word joiner, bidi isolates, deprecated format characters */
+	{ 0x3164, 0x3164 },    /* Hangul filler */
+	{ 0xd800, 0xdfff },    /* surrogates */
+	{ 0xfdd0, 0xfdef },    /* noncharacters */
+	{ 0xfe00, 0xfe0f },    /* variation selectors */
+	{ 0xfeff, 0xfeff },    /* byte order mark */
+	{ 0xffa0, 0xffa0 },    /* Hangul filler */
+	{ 0xfff0, 0xfffb },    /* unassigned, interlinear annotation */
+	{ 0xfffe, 0xffff },    /* noncharacters */
+	{ 0x1bca0, 0x1bca3 },  /* shorthand format controls */
+	{ 0x1d173, 0x1d17a },  /* musical format controls */
+	{ 0xe0000, 0xe0fff },  /* tags, variation selectors */
+	{ 0xf0000, 0x10ffff }, /* private planes */
 };
 
 static bool is_continuation(uint8_t c)

@@ -52,7 +52,7 @@ struct map_entry {
 struct maps {
 	struct map_entry *entries;
 	size_t count;
-	size_t malformed; /* lines skipped: not understood, too long, or out of order */
+	size_t malformed;  /* lines skipped: not understood, too long, or out of order */
 	size_t capacity;   /* private */
 	size_t path_bytes; /* private */
 };

@@ -131,24 +131,28 @@ static void drop_module(struct symbolizer *sym, size_t i)
 	sym->modules[i] = sym->modules[--sym->module_count];
 }
 
-static void drop_oldest_module(struct symbolizer *sym)
+/* Of all but one, which is in use, or NULL.  False: there is none. */
+static bool drop_oldest_module(struct symbolizer *sym, const struct module *keep)
 {
-	size_t i, oldest = 0;
+	size_t i, oldest = SYMBOLIZER_MODULES_MAX;
 
-	for (i = 1; i < sym->module_count; i++) {
-		if (sym->modules[i]->used < sym->modules[oldest]->used)
+	for (i = 0; i < sym->module_count; i++) {
+		if (sym->modules[i] != keep && (oldest == SYMBOLIZER_MODULES_MAX ||
+						sym->modules[i]->used < sym->modules[oldest]->used))
 			oldest = i;
 	}
+	if (oldest == SYMBOLIZER_MODULES_MAX)
+		return false;
 	drop_module(sym, oldest);
+	return true;
 }
 
 static void account(struct symbolizer *sym, struct module *m, size_t bytes)
 {
 	m->bytes += bytes;
 	sym->bytes += bytes;
-	/* The one in use is the newest, and the last to go. */
-	while (sym->bytes > SYMBOLIZER_BYTES_MAX && sym->module_count > 1)
-		drop_oldest_module(sym);
+	while (sym->bytes > SYMBOLIZER_BYTES_MAX && drop_oldest_module(sym, m))
+		;
 }
 
 static bool same_build_id(const struct module *m, struct elffile *other)
@@ -275,7 +279,7 @@ static struct module *get_module(struct symbolizer *sym, const struct snapshot *
 		if (!m)
 			return NULL;
 		if (sym->module_count == SYMBOLIZER_MODULES_MAX)
-			drop_oldest_module(sym);
+			drop_oldest_module(sym, NULL);
 		sym->modules[sym->module_count++] = m;
 		sym->bytes += m->bytes;
 	}
@@ -379,8 +383,7 @@ static char *read_name(const struct module *m, const struct func *f)
 
 	if (!name)
 		return NULL;
-	n = elffile__read_string(m->names, f->name_offset, m->names_end, name,
-				 SYMBOLIZER_NAME_MAX);
+	n = elffile__read_string(m->names, f->name_offset, m->names_end, name, SYMBOLIZER_NAME_MAX);
 	if (n <= 0) {
 		free(name);
 		return NULL;

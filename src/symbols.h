@@ -24,10 +24,10 @@
 
 #include "elffile.h"
 
-#define SYMBOLIZER_PIDS_MAX 256		    /* snapshots; each holds two descriptors */
-#define SYMBOLIZER_MODULES_MAX 64	    /* files; each holds one descriptor */
-#define SYMBOLIZER_BYTES_MAX (256UL << 20)  /* symbols and DWARF of all files */
-#define SYMBOLIZER_NAME_MAX (64UL << 10)    /* a longer function name is cut, in bytes */
+#define SYMBOLIZER_PIDS_MAX 256		   /* snapshots; each holds two descriptors */
+#define SYMBOLIZER_MODULES_MAX 64	   /* files; each holds one descriptor */
+#define SYMBOLIZER_BYTES_MAX (256UL << 20) /* symbols and DWARF of all files */
+#define SYMBOLIZER_NAME_MAX (64UL << 10)   /* a longer function name is cut, in bytes */
 
 enum symbolizer_flags {
 	/*

@@ -92,13 +92,19 @@ static inline void elf_build__headers(struct elf_image *img)
 	img->eh.e_shentsize = sizeof(Elf64_Shdr);
 	img->eh.e_shnum = IMG_SH_COUNT;
 	img->ph[IMG_PH_HEAD] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R };
-	img->ph[IMG_PH_TEXT] = (Elf64_Phdr){ PT_LOAD, PF_R | PF_X, IMG_TEXT_OFFSET, IMG_TEXT_ADDR,
-					     0, IMG_TEXT_SIZE, IMG_TEXT_SIZE, 0x1000 };
-	img->ph[IMG_PH_NOTE] = (Elf64_Phdr){ PT_NOTE, PF_R, AT(note), 0, 0, sizeof(img->note), 0, 4 };
-	img->ph[IMG_PH_DYNAMIC] = (Elf64_Phdr){ PT_DYNAMIC, PF_R, AT(dyn), 0, 0, sizeof(img->dyn),
-						0, 8 };
-	img->ph[IMG_PH_INTERP] = (Elf64_Phdr){ PT_INTERP, PF_R, AT(interp), 0, 0,
-					       sizeof("/lib/ld.so"), 0, 1 };
+	img->ph[IMG_PH_TEXT] = (Elf64_Phdr){ .p_type = PT_LOAD,
+					     .p_flags = PF_R | PF_X,
+					     .p_offset = IMG_TEXT_OFFSET,
+					     .p_vaddr = IMG_TEXT_ADDR,
+					     .p_filesz = IMG_TEXT_SIZE,
+					     .p_memsz = IMG_TEXT_SIZE,
+					     .p_align = 0x1000 };
+	img->ph[IMG_PH_NOTE] =
+		(Elf64_Phdr){ PT_NOTE, PF_R, AT(note), 0, 0, sizeof(img->note), 0, 4 };
+	img->ph[IMG_PH_DYNAMIC] =
+		(Elf64_Phdr){ PT_DYNAMIC, PF_R, AT(dyn), 0, 0, sizeof(img->dyn), 0, 8 };
+	img->ph[IMG_PH_INTERP] =
+		(Elf64_Phdr){ PT_INTERP, PF_R, AT(interp), 0, 0, sizeof("/lib/ld.so"), 0, 1 };
 	img->sh[IMG_SH_TEXT] = (Elf64_Shdr){ .sh_type = SHT_PROGBITS,
 					     .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
 					     .sh_addr = IMG_TEXT_ADDR,

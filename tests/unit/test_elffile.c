@@ -98,28 +98,71 @@ static void notices_versions_and_ifuncs(void **state)
 	free(b.img);
 }
 
-enum { UNDEFINED, ABSOLUTE, OBJECT, LOCAL, HIDDEN, NO_SECTION, DATA_SECTION, BEFORE, BEHIND,
-       TOO_LARGE, HUGE_SIZE, NOT_EXECUTABLE, NAME_BEYOND, NAME_INSIDE, FLAWS };
+enum {
+	UNDEFINED,
+	ABSOLUTE,
+	OBJECT,
+	LOCAL,
+	HIDDEN,
+	NO_SECTION,
+	DATA_SECTION,
+	BEFORE,
+	BEHIND,
+	TOO_LARGE,
+	HUGE_SIZE,
+	NOT_EXECUTABLE,
+	NAME_BEYOND,
+	NAME_INSIDE,
+	FLAWS
+};
 
 static void apply_flaw(struct elf_build *b, int flaw)
 {
 	Elf64_Sym *s = &b->img->sym[1];
 
 	switch (flaw) {
-	case UNDEFINED: s->st_shndx = SHN_UNDEF; break;
-	case ABSOLUTE: s->st_shndx = SHN_ABS; break;
-	case OBJECT: s->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT); break;
-	case LOCAL: s->st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC); break;
-	case HIDDEN: s->st_other = STV_HIDDEN; break;
-	case NO_SECTION: s->st_shndx = IMG_SH_COUNT; break;
-	case DATA_SECTION: s->st_shndx = IMG_SH_DYNSTR; break;
-	case BEFORE: s->st_value = IMG_TEXT_ADDR - 1; break;
-	case BEHIND: s->st_value = IMG_TEXT_ADDR + IMG_TEXT_SIZE; break;
-	case TOO_LARGE: s->st_size = IMG_TEXT_SIZE; break;
-	case HUGE_SIZE: s->st_size = UINT64_MAX; break;
-	case NOT_EXECUTABLE: b->img->ph[IMG_PH_TEXT].p_flags = PF_R; break;
-	case NAME_BEYOND: s->st_name = b->str_len; break;
-	case NAME_INSIDE: s->st_name += 1; break;
+	case UNDEFINED:
+		s->st_shndx = SHN_UNDEF;
+		break;
+	case ABSOLUTE:
+		s->st_shndx = SHN_ABS;
+		break;
+	case OBJECT:
+		s->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+		break;
+	case LOCAL:
+		s->st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+		break;
+	case HIDDEN:
+		s->st_other = STV_HIDDEN;
+		break;
+	case NO_SECTION:
+		s->st_shndx = IMG_SH_COUNT;
+		break;
+	case DATA_SECTION:
+		s->st_shndx = IMG_SH_DYNSTR;
+		break;
+	case BEFORE:
+		s->st_value = IMG_TEXT_ADDR - 1;
+		break;
+	case BEHIND:
+		s->st_value = IMG_TEXT_ADDR + IMG_TEXT_SIZE;
+		break;
+	case TOO_LARGE:
+		s->st_size = IMG_TEXT_SIZE;
+		break;
+	case HUGE_SIZE:
+		s->st_size = UINT64_MAX;
+		break;
+	case NOT_EXECUTABLE:
+		b->img->ph[IMG_PH_TEXT].p_flags = PF_R;
+		break;
+	case NAME_BEYOND:
+		s->st_name = b->str_len;
+		break;
+	case NAME_INSIDE:
+		s->st_name += 1;
+		break;
 	}
 }
 
@@ -264,8 +307,10 @@ static void reads_code(void **state)
 	o = open_build(&b);
 	assert_int_equal(elffile__read_code(o.ef, IMG_TEXT_OFFSET + 0x100, code, 32), 32);
 	assert_int_equal(code[31], 0x90);
-	assert_int_equal(elffile__read_code(o.ef, IMG_TEXT_OFFSET + IMG_TEXT_SIZE - 5, code, 32), 5);
-	assert_int_equal(elffile__read_code(o.ef, IMG_TEXT_OFFSET + IMG_TEXT_SIZE, code, 32), -ENOENT);
+	assert_int_equal(elffile__read_code(o.ef, IMG_TEXT_OFFSET + IMG_TEXT_SIZE - 5, code, 32),
+			 5);
+	assert_int_equal(elffile__read_code(o.ef, IMG_TEXT_OFFSET + IMG_TEXT_SIZE, code, 32),
+			 -ENOENT);
 	assert_int_equal(elffile__read_code(o.ef, 0, code, 32), -ENOENT);
 	assert_int_equal(elffile__read_code(o.ef, UINT64_MAX, code, 32), -ENOENT);
 	assert_int_equal(elffile__addr_to_offset(o.ef, IMG_TEXT_ADDR + 7, &v), 0);
@@ -285,12 +330,12 @@ static void refuses_other_formats(void **state)
 	struct opened o;
 
 	(void)state;
-#define REFUSED(change, undo, err)                            \
-	do {                                                  \
-		change;                                       \
-		o = open_copy(b.img, b.size, err);            \
-		free(o.copy);                                 \
-		undo;                                         \
+#define REFUSED(change, undo, err)                 \
+	do {                                       \
+		change;                            \
+		o = open_copy(b.img, b.size, err); \
+		free(o.copy);                      \
+		undo;                              \
 	} while (0)
 	REFUSED(ident[0] = 0, ident[0] = 0x7f, -ENOEXEC);
 	REFUSED(ident[EI_CLASS] = ELFCLASS32, ident[EI_CLASS] = ELFCLASS64, -ENOTSUP);
@@ -383,8 +428,9 @@ static void survives_truncation_anywhere(void **state)
 
 static void survives_damage_anywhere(void **state)
 {
-	static const uint64_t nasty[] = { 0, 1, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff,
-					  0xfffffffffffff000, UINT64_MAX };
+	static const uint64_t nasty[] = {
+		0, 1, 0x7fffffff, 0xffffffff, 0x7fffffffffffffff, 0xfffffffffffff000, UINT64_MAX
+	};
 	struct elf_build b = elf_build__new();
 	size_t head = offsetof(struct elf_image, pad);
 	unsigned int seed = 4;
@@ -436,7 +482,8 @@ static void survives_a_damaged_libc(void **state)
 
 		for (k = 0; k < 8; k++) {
 			/* Mostly in the first pages and the last: the headers. */
-			at[k] = k < 4 ? rand_r(&seed) % 4096 : st.st_size - 1 - rand_r(&seed) % 4096;
+			at[k] = k < 4 ? rand_r(&seed) % 4096
+				      : st.st_size - 1 - rand_r(&seed) % 4096;
 			was[k] = data[at[k]];
 			data[at[k]] = rand_r(&seed);
 		}
@@ -627,7 +674,8 @@ static void refuses_what_is_too_large(void **state)
 static void knows_stub_paths(void **state)
 {
 	(void)state;
-	assert_true(elffile__is_stub_path("/usr/local/Ascend/cann/x86_64-linux/devlib/libacl_rt.so"));
+	assert_true(
+		elffile__is_stub_path("/usr/local/Ascend/cann/x86_64-linux/devlib/libacl_rt.so"));
 	assert_true(elffile__is_stub_path("/opt/t/lib64/stub/libascendcl.so"));
 	assert_false(elffile__is_stub_path("/usr/local/Ascend/cann/lib64/libascendcl.so"));
 	assert_false(elffile__is_stub_path("/home/devlibs/lib64/libascendcl.so"));

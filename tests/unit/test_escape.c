@@ -67,12 +67,15 @@ static void text_escapes_invalid_utf8(void **state)
 {
 	(void)state;
 	TEXT("\x80", "\\x80");
-	TEXT("\xc0\xaf", "\\xc0\\xaf");			/* overlong */
-	TEXT("\xe0\x80\xaf", "\\xe0\\x80\\xaf");	/* overlong */
-	TEXT("\xed\xa0\x80", "\\xed\\xa0\\x80");	/* surrogate */
+	TEXT("\xc0\xaf", "\\xc0\\xaf");			  /* overlong */
+	TEXT("\xe0\x80\xaf", "\\xe0\\x80\\xaf");	  /* overlong */
+	TEXT("\xed\xa0\x80", "\\xed\\xa0\\x80");	  /* surrogate */
 	TEXT("\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80"); /* beyond U+10FFFF */
-	TEXT("\xe8\xae", "\\xe8\\xae");			/* cut short */
-	TEXT("\xe8" "abc", "\\xe8" "abc");
+	TEXT("\xe8\xae", "\\xe8\\xae");			  /* cut short */
+	TEXT("\xe8"
+	     "abc",
+	     "\\xe8"
+	     "abc");
 	TEXT("\xff\xfe", "\\xff\\xfe");
 }
 
@@ -116,8 +119,8 @@ static void text_and_json_hold_for_random_bytes(void **state)
 		for (i = 0; i < inlen; i++)
 			in[i] = rand_r(&seed) % 3 ? rand_r(&seed) % 256 : 0xc0 | rand_r(&seed) % 64;
 		for (int json = 0; json < 2; json++) {
-			n = json ? escape__json(out, outsz, in, inlen, &used) :
-				   escape__text(out, outsz, in, inlen);
+			n = json ? escape__json(out, outsz, in, inlen, &used)
+				 : escape__text(out, outsz, in, inlen);
 			assert_true(n < outsz);
 			assert_int_equal(strlen(out), n);
 			for (i = 0; i < n; i += used) {
@@ -148,9 +151,17 @@ static void json_resumes_where_it_stopped(void **state)
 	size_t used;
 
 	(void)state;
-	assert_int_equal(escape__json(out, sizeof(out), "ab\x01" "cd", 5, &used), 2);
+	assert_int_equal(escape__json(out, sizeof(out),
+				      "ab\x01"
+				      "cd",
+				      5, &used),
+			 2);
 	assert_int_equal(used, 2);
-	assert_int_equal(escape__json(out, sizeof(out), "\x01" "cd", 3, &used), 7);
+	assert_int_equal(escape__json(out, sizeof(out),
+				      "\x01"
+				      "cd",
+				      3, &used),
+			 7);
 	assert_int_equal(used, 2);
 	assert_int_equal(escape__json(NULL, 0, "a", 1, &used), 0);
 	assert_int_equal(used, 0);

@@ -66,11 +66,10 @@ static void writes_every_kind_of_value(void **state)
 	json__bool(s.j, "f", false);
 	json__null(s.j, "z");
 	assert_int_equal(json__end(s.j), 0);
-	assert_string_equal(s.text,
-			    "{\"s\":\"a\\\"b\\n\",\"n\":\"x\\u0000y\",\"nil\":null,"
-			    "\"u\":18446744073709551615,\"i\":-9223372036854775808,"
-			    "\"h\":\"0xfffffffffffff000\",\"d\":-1.500,\"nan\":null,"
-			    "\"inf\":null,\"t\":true,\"f\":false,\"z\":null}\n");
+	assert_string_equal(s.text, "{\"s\":\"a\\\"b\\n\",\"n\":\"x\\u0000y\",\"nil\":null,"
+				    "\"u\":18446744073709551615,\"i\":-9223372036854775808,"
+				    "\"h\":\"0xfffffffffffff000\",\"d\":-1.500,\"nan\":null,"
+				    "\"inf\":null,\"t\":true,\"f\":false,\"z\":null}\n");
 	sink_close(&s);
 }
 

@@ -40,11 +40,12 @@ static struct maps parse(const char *text, size_t len)
 
 static void reads_each_field(void **state)
 {
-	struct maps m = PARSE("7f0c1d000000-7f0c1d021000 r-xp 0001f000 fd:1a 123456      "
-			      "/usr/lib/lib foo.so\n"
-			      "7f0c1d021000-7f0c1d022000 -w-s 00000000 00:05 0 \n"
-			      "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0      [stack]\n"
-			      "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n");
+	struct maps m =
+		PARSE("7f0c1d000000-7f0c1d021000 r-xp 0001f000 fd:1a 123456      "
+		      "/usr/lib/lib foo.so\n"
+		      "7f0c1d021000-7f0c1d022000 -w-s 00000000 00:05 0 \n"
+		      "7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0      [stack]\n"
+		      "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n");
 	const struct map_entry *e = m.entries;
 
 	(void)state;
@@ -171,8 +172,8 @@ static void both_ways(const char *text, size_t len, struct maps *mem, struct map
 static void takes_lines_of_any_length(void **state)
 {
 	/* Around the limits of the reader's own buffers, too. */
-	static const size_t lens[] = { 0,     255,    4096,    65500,	 65536,	  70000,
-				       131000, 131072, 1048000, 1048550, 1048576, 1200000, 5000000 };
+	static const size_t lens[] = { 0,      255,	4096,	 65500,	  65536,   70000,  131000,
+				       131072, 1048000, 1048550, 1048576, 1200000, 5000000 };
 	size_t i;
 
 	(void)state;
@@ -210,8 +211,8 @@ static void holds_for_mutated_text(void **state)
 
 		memcpy(text, good, sizeof(good));
 		for (i = rand_r(&seed) % 6; i > 0; i--)
-			text[rand_r(&seed) % len] = rand_r(&seed) % 2 ? "0f- \n\\/"[rand_r(&seed) % 7] :
-									rand_r(&seed);
+			text[rand_r(&seed) % len] =
+				rand_r(&seed) % 2 ? "0f- \n\\/"[rand_r(&seed) % 7] : rand_r(&seed);
 		m = parse(text, len);
 		for (k = 0; k < m.count; k++) {
 			assert_true(m.entries[k].start < m.entries[k].end);

@@ -88,12 +88,13 @@ static void return_addresses_belong_to_the_call(void **state)
 {
 	struct sym_result r;
 
-	assert_int_equal(symbolizer__resolve_return(*state, getpid(), (uintptr_t)symbolize_me + 1,
-						    &r), 0);
+	assert_int_equal(
+		symbolizer__resolve_return(*state, getpid(), (uintptr_t)symbolize_me + 1, &r), 0);
 	assert_string_equal(r.function, "symbolize_me");
 	assert_int_equal(r.function_offset, 1);
 	sym_result__clear(&r);
-	assert_int_equal(symbolizer__resolve_return(*state, getpid(), (uintptr_t)symbolize_me, &r), 0);
+	assert_int_equal(symbolizer__resolve_return(*state, getpid(), (uintptr_t)symbolize_me, &r),
+			 0);
 	assert_true(!r.function || strcmp(r.function, "symbolize_me") != 0);
 	sym_result__clear(&r);
 }
@@ -259,7 +260,8 @@ static void notices_another_file_at_the_same_place(void **state)
 	b.img->sym[1].st_value += 0x80;
 	assert_int_equal(write(fd, b.img, b.size), b.size);
 	assert_ptr_equal(mmap(text, IMG_TEXT_SIZE, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd,
-			      IMG_TEXT_OFFSET), text);
+			      IMG_TEXT_OFFSET),
+			 text);
 	close(fd);
 	r = resolve(*state, getpid(), text + 0x180);
 	assert_string_equal(r.module, path);
