@@ -298,6 +298,7 @@ struct sim {
 	struct device devices[SIM_DEVICES_MAX];
 	struct callback *callbacks;
 	uint64_t rng;
+	struct sim *inherited; /* in a forked child: what its parent had */
 };
 
 extern struct sim sim;

@@ -100,3 +100,31 @@ $(SIM_OUT)/both-call/libascendcl.so: $(SIM_OUT)/obj/forward-next-call.o \
 	$(Q)$(SIM_LD) $< -L$(@D) -Wl,--no-as-needed -lacl_rt -Wl,-rpath-link,$(@D) -ldl -o $@
 
 -include $(wildcard $(SIM_OUT)/obj/*.d $(SIM_OUT)/obj/*/*.d)
+
+# The runtime's own check, in every shape: `make sim-check`.
+SIM_CHECKS := $(SIM_OUT)/check/ascendcl $(SIM_OUT)/check/acl_rt
+
+$(SIM_OUT)/check/ascendcl: $(SIM_DIR)/check/sim_check.c $(SIM_OUT)/mono/libascendcl.so
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(SIM_CC) -MMD -MP -MF $@.d $< -o $@ $(LDFLAGS) -L$(SIM_OUT)/mono -lascendcl
+
+$(SIM_OUT)/check/acl_rt: $(SIM_DIR)/check/sim_check.c $(SIM_OUT)/split/libacl_rt.so
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(SIM_CC) -MMD -MP -MF $@.d $< -o $@ $(LDFLAGS) -L$(SIM_OUT)/split \
+		-Wl,-rpath-link,$(SIM_OUT)/split -lacl_rt
+
+sim_check = $(Q)printf '  %-8s %s\n' SIM '$(2)' && \
+	ACLSIM_RACE=certain LD_LIBRARY_PATH=$(SIM_OUT)/$(2) timeout 120 $(SIM_OUT)/check/$(1)
+
+.PHONY: sim-check
+sim-check: $(SIM_CHECKS) $(SIM_LIBS)	## check that the simulated runtime behaves
+	$(call sim_check,ascendcl,mono)
+	$(call sim_check,ascendcl,both)
+	$(call sim_check,ascendcl,both-call)
+	$(call sim_check,ascendcl,mono-call)
+	$(call sim_check,acl_rt,split)
+	$(call sim_check,acl_rt,both)
+
+-include $(wildcard $(SIM_OUT)/check/*.d)

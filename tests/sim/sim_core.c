@@ -306,19 +306,17 @@ static void fork__parent(void)
  */
 static void fork__child(void)
 {
-	static struct sim *inherited;
 	struct sim *old = sim_alloc(sizeof(*old));
 
 	*old = sim;
-	inherited = old;
-	(void)inherited;
-	pthread_mutex_init(&sim_mutex, NULL);
 	sim__reset();
+	sim.inherited = old;
 	sim_ctx = 0;
 	if (counters == own_counters)
 		memset(own_counters, 0, sizeof(own_counters));
 	else if (strstr(getenv("ACLSIM_COUNTS_LIVE") ?: "", "%p"))
 		counts__map_live();
+	sim_unlock(0);
 }
 
 __attribute__((constructor)) static void sim__init(void)
