@@ -5,7 +5,8 @@
  * A process is held by a descriptor of its /proc directory: as long as that is
  * open, what is read through it is of this process or fails, also when the pid
  * has been given to another one.  A descriptor of its root directory still
- * leads to its files after it exited.
+ * leads to its files after it exited, and one of its mount namespace keeps the
+ * file systems of a container in place until then.
  *
  * Per file, only the addresses and sizes of its functions are kept, sorted; the
  * names are read from the file when one is shown.  The file stays open, so that
@@ -86,6 +87,7 @@ struct snapshot {
 	pid_t pid;
 	int proc_fd; /* /proc/PID */
 	int root_fd; /* its root directory, or -1 */
+	int mnt_fd;  /* its mount namespace, or -1: held, never entered */
 	uint64_t used;
 	struct maps maps;
 };
@@ -561,6 +563,8 @@ static void snapshot__free(struct snapshot *s)
 		close(s->proc_fd);
 	if (s->root_fd >= 0)
 		close(s->root_fd);
+	if (s->mnt_fd >= 0)
+		close(s->mnt_fd);
 	maps__free(&s->maps);
 	free(s);
 }
@@ -621,6 +625,7 @@ static int snapshot__new(pid_t pid, struct snapshot **out)
 	s->pid = pid;
 	s->proc_fd = fd;
 	s->root_fd = openat(fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	s->mnt_fd = openat(fd, "ns/mnt", O_RDONLY | O_CLOEXEC);
 	err = snapshot__refresh(s);
 	if (err) {
 		snapshot__free(s);

@@ -24,7 +24,7 @@
 
 #include "elffile.h"
 
-#define SYMBOLIZER_PIDS_MAX 256		   /* snapshots; each holds two descriptors */
+#define SYMBOLIZER_PIDS_MAX 128		   /* snapshots; each holds three descriptors */
 #define SYMBOLIZER_MODULES_MAX 64	   /* files; each holds one descriptor */
 #define SYMBOLIZER_BYTES_MAX (256UL << 20) /* symbols and DWARF of all files */
 #define SYMBOLIZER_NAME_MAX (64UL << 10)   /* a longer function name is cut, in bytes */
@@ -84,7 +84,11 @@ void symbolizer__free(struct symbolizer *sym); /* NULL is allowed */
  */
 int symbolizer__snapshot(struct symbolizer *sym, pid_t pid);
 
-/* The process exited, or executed another program: drop its snapshot. */
+/*
+ * The process exited, or executed another program: drop its snapshot.  Until
+ * then a container's file systems stay mounted, so do it as soon as the last
+ * report is out.
+ */
 void symbolizer__forget(struct symbolizer *sym, pid_t pid);
 
 /* Drop what is kept of files.  Costs time at the next resolve, and nothing else. */

@@ -15,12 +15,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnu/lib-names.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -201,6 +203,54 @@ static void names_outlive_the_process(void **state)
 	sym_result__clear(&r);
 	symbolizer__forget(*state, pid);
 	assert_int_equal(symbolizer__snapshot(*state, pid), -ESRCH);
+}
+
+/* As in a container: a mount that only the process has, and that would go when it goes. */
+static void names_outlive_a_container(void **state)
+{
+	char dir[] = "/tmp/test_sym_XXXXXX", path[64];
+	struct elf_build b = elf_build__new();
+	struct sym_result r;
+	char *text = NULL;
+	int fds[2];
+	pid_t pid;
+
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/lib.so", dir);
+	assert_int_equal(pipe(fds), 0);
+	pid = fork();
+	if (pid == 0) {
+		int fd;
+
+		if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("none", dir, "tmpfs", 0, NULL))
+			_exit(1);
+		fd = open(path, O_RDWR | O_CREAT, 0600);
+		if (write(fd, b.img, b.size) != (ssize_t)b.size)
+			_exit(1);
+		text = mmap(NULL, IMG_TEXT_SIZE, PROT_READ, MAP_PRIVATE, fd, IMG_TEXT_OFFSET);
+		close(fd);
+		if (write(fds[1], &text, sizeof(text)) != sizeof(text))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	close(fds[1]);
+	if (read(fds[0], &text, sizeof(text)) == sizeof(text)) {
+		assert_int_equal(symbolizer__snapshot(*state, pid), 0);
+		end_child(pid);
+		r = resolve(*state, pid, text + 0x100);
+		assert_string_equal(r.module, path);
+		if (r.build_id_len)
+			assert_string_equal(r.function, "aclrtFreeHost");
+		sym_result__clear(&r);
+	} else {
+		waitpid(pid, NULL, 0);
+		print_message("not allowed to make a mount namespace\n");
+	}
+	close(fds[0]);
+	rmdir(dir);
+	free(b.img);
 }
 
 /* A library in a file; the caller unlinks it. */
@@ -513,10 +563,10 @@ static void keeps_a_bounded_number_of_files(void **state)
 		sym_result__clear(&r);
 		munmap(text, IMG_TEXT_SIZE);
 		unlink(path);
-		assert_true(count_fds() <= before + SYMBOLIZER_MODULES_MAX + 2);
+		assert_true(count_fds() <= before + SYMBOLIZER_MODULES_MAX + 3);
 	}
 	symbolizer__trim(*state);
-	assert_true(count_fds() <= before + 2);
+	assert_true(count_fds() <= before + 3);
 	symbolizer__forget(*state, getpid());
 	assert_int_equal(count_fds(), before);
 	free(b.img);
@@ -531,7 +581,7 @@ static void keeps_a_bounded_number_of_processes(void **state)
 	for (i = 0; i < n; i++) {
 		pids[i] = start_child();
 		assert_int_equal(symbolizer__snapshot(*state, pids[i]), 0);
-		assert_true(count_fds() <= before + 2 * SYMBOLIZER_PIDS_MAX);
+		assert_true(count_fds() <= before + 3 * SYMBOLIZER_PIDS_MAX);
 	}
 	for (i = 0; i < n; i++)
 		end_child(pids[i]);
@@ -608,6 +658,7 @@ int main(void)
 		TEST(names_functions_of_libc),
 		TEST(says_what_has_no_names),
 		TEST(names_outlive_the_process),
+		TEST(names_outlive_a_container),
 		TEST(sees_what_was_mapped_since),
 		TEST(notices_another_file_at_the_same_place),
 		TEST(never_guesses),
