@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * A violation and its follow-ups as JSON, one object a line.  Every key is always
+ * there; null where nothing is known.  Addresses and handles are strings "0x...",
+ * times are microseconds unless the key says otherwise.
+ */
+#ifndef ACLGUARD_REPORT_JSON_H
+#define ACLGUARD_REPORT_JSON_H
+
+#include "story.h"
+
+/* *printed is the time right after the write.  Returns 0 or -errno from writing. */
+int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,
+			   uint64_t *printed);
+int report_json__followup(const struct report_cfg *cfg, const struct story *s, enum followup why);
+
+#endif /* ACLGUARD_REPORT_JSON_H */

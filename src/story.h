@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * Stories: a violation from its verdict to its end.  The verdict is printed at
+ * once; what the release returned, and when the event was destroyed, come later
+ * and are joined to it here, and printed as follow-ups under the same number.
+ *
+ * A story whose event is still alive is followed up FOLLOWUP_DELAY_NS after the
+ * release returned, and again if the event is destroyed after that.  It ends with
+ * the destroy, with its process, or when STORIES_MAX younger ones need the room.
+ *
+ * What is handed in need not be trusted beyond its size: a record that is too
+ * short or whose numbers are out of range is dropped and counted.  One thread.
+ */
+#ifndef ACLGUARD_STORY_H
+#define ACLGUARD_STORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "records.h"
+
+#define STORIES_MAX 4096
+#define FOLLOWUP_DELAY_NS 100000000ULL
+
+struct json;
+struct symbolizer;
+
+/* How to report.  What the pointers point to must outlive whoever was given this. */
+struct report_cfg {
+	FILE *text; /* exactly one of text and json is set */
+	struct json *json;
+	struct symbolizer *sym; /* NULL: addresses only, as for processes of a recording */
+	bool stacks;		/* stacks were asked for */
+	bool verbose;
+	bool strict;	    /* notes are wanted */
+	uint32_t rules;	    /* mask of ACL_RULE_BIT() that are wanted */
+	uint64_t window_ns; /* after which a poll counts as old */
+};
+
+struct story_counts {
+	uint64_t n[ACL_RULE_MAX][ACL_LEVEL_MAX][ACL_EV_MAX]; /* evidence as it is known now */
+	uint64_t malformed; /* records dropped: too short, or numbers out of range */
+	uint64_t evicted;   /* stories ended early to make room */
+	uint64_t orphans;   /* sequels of no story (any more) */
+};
+
+struct stories;
+
+/* *cfg is copied.  NULL if there is no memory. */
+struct stories *stories__new(const struct report_cfg *cfg);
+void stories__free(struct stories *st); /* says nothing; NULL is allowed */
+
+/*
+ * A record of the violations' ring, `size` bytes as delivered.  Printed before
+ * this returns.  Returns 0, or -EINVAL where the record was dropped.
+ */
+int stories__violation(struct stories *st, const struct acl_violation *v, size_t size);
+int stories__sequel(struct stories *st, const struct acl_sequel *s, size_t size);
+
+/*
+ * Print what is due at now_ns (CLOCK_MONOTONIC).  Returns the ns from now_ns until
+ * the next is due, UINT64_MAX if nothing waits.
+ */
+uint64_t stories__timeout(struct stories *st, uint64_t now_ns);
+
+/* The incarnation is gone (exit or exec): end its stories. */
+void stories__process_gone(struct stories *st, uint64_t inc);
+/* The watch ends, the processes may go on: end all stories. */
+void stories__finish(struct stories *st);
+
+const struct story_counts *stories__counts(const struct stories *st);
+/* How many violations of this level were reported. */
+uint64_t stories__count(const struct stories *st, enum acl_level level);
+/* Stories that are not over. */
+size_t stories__pending(const struct stories *st);
+
+/*
+ * From the entry of the judged call to the moment its report was handed to the
+ * kernel (text: headline and history), of all reports so far.  quantile: 0 ... 1.
+ * Exact to 1/16; 0 if there were none.
+ */
+uint64_t stories__latency_ns(const struct stories *st, double quantile);
+
+/* The first error that writing a report gave, as -errno; 0 if there was none. */
+int stories__write_error(const struct stories *st);
+
+/* ---- between stories and what prints them ------------------------------- */
+
+/* What is kept of a violation for its follow-ups. */
+struct story {
+	uint64_t nr; /* as printed: 1, 2, ... */
+	uint64_t id; /* of the verdict */
+	uint64_t inc;
+	uint64_t time;	/* entry of the judged call */
+	uint64_t ptr;	/* given to it */
+	uint64_t event; /* id of the polled event, 0 if there is none to be destroyed */
+	uint64_t event_handle;
+	uint32_t tgid;
+	uint16_t call;
+	uint8_t rule;
+	uint8_t level;
+	uint8_t evidence;
+	bool returned;	/* ret and end are valid */
+	bool destroyed; /* destroy_time is valid */
+	bool told;	/* a follow-up was printed */
+	int32_t ret;
+	uint64_t end;	       /* time of the judged call's return */
+	uint64_t destroy_time; /* entry of the destroy of the event */
+};
+
+/* Why a follow-up is printed now. */
+enum followup {
+	FOLLOWUP_DONE,	  /* all is known */
+	FOLLOWUP_WAITING, /* returned, but the event is still alive: another may follow */
+	FOLLOWUP_GONE,	  /* the process is gone: what is missing will never come */
+	FOLLOWUP_STOPPED, /* the watch ends */
+	FOLLOWUP_EVICTED, /* no room to wait any longer */
+};
+
+#endif /* ACLGUARD_STORY_H */
