@@ -236,9 +236,8 @@ SITE void with_offset(aclrtStream stream)
 	sc_fill(b.host, b.length, b.seed);
 	dst = b.dev;
 	src = b.base;
-	OK(aclrtMemcpyAsyncWithOffset(&dst, b.length, 0, &src, b.length,
-				      (size_t)(b.host - b.base), ACL_MEMCPY_HOST_TO_DEVICE,
-				      stream));
+	OK(aclrtMemcpyAsyncWithOffset(&dst, b.length, 0, &src, b.length, (size_t)(b.host - b.base),
+				      ACL_MEMCPY_HOST_TO_DEVICE, stream));
 	OK(aclrtSynchronizeStream(stream));
 	done(&b);
 }

@@ -16,8 +16,7 @@ SITE void copy_from_freed(aclrtStream stream, unsigned char seed)
 	OK(aclrtSynchronizeStream(stream));
 	destroy_event(&b);
 	OK(release_buffer(&b));
-	OK(aclrtMemcpyAsync(b.dev, b.length, b.host, b.length, ACL_MEMCPY_HOST_TO_DEVICE,
-			    stream));
+	OK(aclrtMemcpyAsync(b.dev, b.length, b.host, b.length, ACL_MEMCPY_HOST_TO_DEVICE, stream));
 	OK(aclrtSynchronizeStream(stream));
 	OK(aclrtFree(b.dev));
 }

@@ -13,24 +13,23 @@
 #define THREADS_MAX 256
 
 /* The calls that are made, in the order in which they are printed. */
-#define HAMMER_CALLS(X)          \
-	X(aclrtSetDevice)        \
-	X(aclrtResetDevice)      \
-	X(aclrtCreateStream)     \
-	X(aclrtDestroyStream)    \
+#define HAMMER_CALLS(X)           \
+	X(aclrtSetDevice)         \
+	X(aclrtResetDevice)       \
+	X(aclrtCreateStream)      \
+	X(aclrtDestroyStream)     \
 	X(aclrtSynchronizeStream) \
-	X(aclrtCreateEvent)      \
-	X(aclrtDestroyEvent)     \
-	X(aclrtRecordEvent)      \
-	X(aclrtQueryEventStatus) \
-	X(aclrtMallocHost)       \
-	X(aclrtFreeHost)         \
+	X(aclrtCreateEvent)       \
+	X(aclrtDestroyEvent)      \
+	X(aclrtRecordEvent)       \
+	X(aclrtQueryEventStatus)  \
+	X(aclrtMallocHost)        \
+	X(aclrtFreeHost)          \
 	X(aclrtMemcpyAsync)
 
 enum {
 #define HAMMER_ENUM(name) N_##name,
-	HAMMER_CALLS(HAMMER_ENUM)
-	N_MAX,
+	HAMMER_CALLS(HAMMER_ENUM) N_MAX,
 };
 
 struct worker {
@@ -45,11 +44,11 @@ struct worker {
 	struct buffer b;
 };
 
-#define CALL(w, name, ...)                 \
-	do {                               \
-		(w)->made[N_##name]++;     \
-		(w)->total++;              \
-		OK(name(__VA_ARGS__));     \
+#define CALL(w, name, ...)             \
+	do {                           \
+		(w)->made[N_##name]++; \
+		(w)->total++;          \
+		OK(name(__VA_ARGS__)); \
 	} while (0)
 
 static uint64_t next_random(struct worker *w)

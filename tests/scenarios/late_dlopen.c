@@ -13,22 +13,22 @@
 
 #include "acl/acl.h"
 
-#define LATE_CALLS(X)            \
-	X(aclInit)               \
-	X(aclFinalize)           \
-	X(aclrtSetDevice)        \
-	X(aclrtResetDevice)      \
-	X(aclrtCreateStream)     \
-	X(aclrtDestroyStream)    \
-	X(aclrtMalloc)           \
-	X(aclrtFree)             \
-	X(aclrtMallocHost)       \
-	X(aclrtFreeHost)         \
-	X(aclrtMemcpy)           \
-	X(aclrtMemcpyAsync)      \
-	X(aclrtCreateEvent)      \
-	X(aclrtDestroyEvent)     \
-	X(aclrtRecordEvent)      \
+#define LATE_CALLS(X)         \
+	X(aclInit)            \
+	X(aclFinalize)        \
+	X(aclrtSetDevice)     \
+	X(aclrtResetDevice)   \
+	X(aclrtCreateStream)  \
+	X(aclrtDestroyStream) \
+	X(aclrtMalloc)        \
+	X(aclrtFree)          \
+	X(aclrtMallocHost)    \
+	X(aclrtFreeHost)      \
+	X(aclrtMemcpy)        \
+	X(aclrtMemcpyAsync)   \
+	X(aclrtCreateEvent)   \
+	X(aclrtDestroyEvent)  \
+	X(aclrtRecordEvent)   \
 	X(aclrtQueryEventStatus)
 
 #define LATE_DECLARE(name) static __typeof__(name) *late_##name;

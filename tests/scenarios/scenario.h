@@ -29,10 +29,11 @@
 
 #include "acl/acl.h"
 
-#define SITE __attribute__((noinline, noclone)) static
+/* A function that a stack is checked for. */
 #ifdef __clang__
-#undef SITE
 #define SITE __attribute__((noinline)) static
+#else
+#define SITE __attribute__((noinline, noclone)) static
 #endif
 #define UNUSED __attribute__((unused))
 
@@ -43,9 +44,9 @@
 
 /* One host buffer on its way to or from the device. */
 struct buffer {
-	char *base;	  /* what aclrtMallocHost gave */
+	char *base; /* what aclrtMallocHost gave */
 	size_t size;
-	char *host;	  /* what is copied: inside the buffer */
+	char *host; /* what is copied: inside the buffer */
 	size_t length;
 	char *dev;
 	aclrtEvent event;
@@ -70,12 +71,12 @@ static struct {
 } sc UNUSED = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* The program cannot go on. */
-#define DIE(...)                                                \
-	do {                                                    \
+#define DIE(...)                                                     \
+	do {                                                         \
 		fprintf(stderr, "%s: line %d: ", sc.name, __LINE__); \
-		fprintf(stderr, __VA_ARGS__);                   \
-		fputc('\n', stderr);                            \
-		exit(1);                                        \
+		fprintf(stderr, __VA_ARGS__);                        \
+		fputc('\n', stderr);                                 \
+		exit(1);                                             \
 	} while (0)
 
 /* A call that has to succeed. */
@@ -135,8 +136,7 @@ static inline void sc_fact(const struct buffer *b, uint64_t ns, int ret)
 {
 	pthread_mutex_lock(&sc.lock);
 	if (sc.nfacts < sc.max)
-		sc.facts[sc.nfacts++] =
-			(struct fact){ *b, (int)syscall(SYS_gettid), ns, ret };
+		sc.facts[sc.nfacts++] = (struct fact){ *b, (int)syscall(SYS_gettid), ns, ret };
 	if (ret)
 		sc.failed++;
 	else

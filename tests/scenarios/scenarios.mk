@@ -24,13 +24,13 @@ SCENARIO_CC = $(CC) $(CPPFLAGS) -Itests/sim/include -Iinclude -D_GNU_SOURCE $(CF
 	      -std=gnu11 -fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-lto -pthread \
 	      $(SIM_CFLAGS) $(SCENARIO_CFLAGS)
 
-$(SCENARIO_OUT)/ascendcl/%: $(SCENARIO_DIR)/%.c | $(BUILD)/sim/mono/libascendcl.so
+$(SCENARIOS:%=$(SCENARIO_OUT)/ascendcl/%): $(SCENARIO_OUT)/ascendcl/%: $(SCENARIO_DIR)/%.c | $(BUILD)/sim/mono/libascendcl.so
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SCENARIO_CC) -MMD -MP -MF $@.d $< -o $@ $(LDFLAGS) -L$(BUILD)/sim/mono \
 		$(if $(filter $*,$(SCENARIO_BARE)),,-lascendcl) -ldl
 
-$(SCENARIO_OUT)/acl_rt/%: $(SCENARIO_DIR)/%.c | $(BUILD)/sim/split/libacl_rt.so
+$(SCENARIOS:%=$(SCENARIO_OUT)/acl_rt/%): $(SCENARIO_OUT)/acl_rt/%: $(SCENARIO_DIR)/%.c | $(BUILD)/sim/split/libacl_rt.so
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SCENARIO_CC) -MMD -MP -MF $@.d $< -o $@ $(LDFLAGS) -L$(BUILD)/sim/split \

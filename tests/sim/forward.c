@@ -55,12 +55,12 @@
 
 #if SIM_PROLOGUE == SIM_CALL
 /* Eight words of stack arguments go along: the widest call needs as many. */
-#define ENTER(go)                                                          \
+#define ENTER(go)                                                           \
 	"pushq %rbp\n\t.cfi_def_cfa_offset 16\n\t.cfi_offset %rbp, -16\n\t" \
-	"movq %rsp, %rbp\n\t.cfi_def_cfa_register %rbp\n\t"                \
-	"pushq 72(%rbp)\n\tpushq 64(%rbp)\n\tpushq 56(%rbp)\n\t"           \
-	"pushq 48(%rbp)\n\tpushq 40(%rbp)\n\tpushq 32(%rbp)\n\t"           \
-	"pushq 24(%rbp)\n\tpushq 16(%rbp)\n\t"                             \
+	"movq %rsp, %rbp\n\t.cfi_def_cfa_register %rbp\n\t"                 \
+	"pushq 72(%rbp)\n\tpushq 64(%rbp)\n\tpushq 56(%rbp)\n\t"            \
+	"pushq 48(%rbp)\n\tpushq 40(%rbp)\n\tpushq 32(%rbp)\n\t"            \
+	"pushq 24(%rbp)\n\tpushq 16(%rbp)\n\t"                              \
 	"call " go "\n\tleave\n\t.cfi_def_cfa %rsp, 8\n\tret\n\t"
 #else
 #define ENTER(go) PROLOGUE "jmp " go "\n\t"
@@ -91,27 +91,27 @@
 #endif
 
 #if SIM_PROLOGUE == SIM_CALL
-#define ENTER(load)                                                            \
-	"stp x29, x30, [sp, #-16]!\n\t.cfi_def_cfa_offset 16\n\t"              \
-	".cfi_offset x29, -16\n\t.cfi_offset x30, -8\n\t"                      \
-	"mov x29, sp\n\t.cfi_def_cfa_register x29\n\t"                         \
-	"ldp x16, x17, [x29, #16]\n\tstp x16, x17, [sp, #-16]!\n\t" load       \
-	"blr x16\n\tmov sp, x29\n\tldp x29, x30, [sp], #16\n\t"                \
+#define ENTER(load)                                                      \
+	"stp x29, x30, [sp, #-16]!\n\t.cfi_def_cfa_offset 16\n\t"        \
+	".cfi_offset x29, -16\n\t.cfi_offset x30, -8\n\t"                \
+	"mov x29, sp\n\t.cfi_def_cfa_register x29\n\t"                   \
+	"ldp x16, x17, [x29, #16]\n\tstp x16, x17, [sp, #-16]!\n\t" load \
+	"blr x16\n\tmov sp, x29\n\tldp x29, x30, [sp], #16\n\t"          \
 	".cfi_def_cfa sp, 0\n\t.cfi_restore x29\n\t.cfi_restore x30\n\tret\n\t"
 #else
 #define ENTER(load) PROLOGUE load "br x16\n\t"
 #endif
 
 #if defined(SIM_TO_IMPL)
-#define GO(name)                              \
+#define GO(name)                                 \
 	ENTER("adrp x16, :got:" #name "Impl\n\t" \
 	      "ldr x16, [x16, :got_lo12:" #name "Impl]\n\t")
 #elif defined(SIM_TO_HIDDEN)
-#define GO(name)                         \
+#define GO(name)                            \
 	ENTER("adrp x16, " #name "Impl\n\t" \
 	      "add x16, x16, :lo12:" #name "Impl\n\t")
 #else
-#define GO(name)                             \
+#define GO(name)                                 \
 	ENTER("adrp x16, sim_next_" #name "\n\t" \
 	      "ldr x16, [x16, :lo12:sim_next_" #name "]\n\t")
 #endif
@@ -120,10 +120,11 @@
 #error "no forwarders for this architecture"
 #endif
 
-#define FORWARD(name)                                                                      \
-	__asm__(".pushsection .text\n\t.globl " #name "\n\t.type " #name ", %function\n\t" \
-		".balign 16\n" #name ":\n\t.cfi_startproc\n\t" GO(name)                    \
-		".cfi_endproc\n\t.size " #name ", . - " #name "\n\t.popsection");
+#define FORWARD(name)                                                                            \
+	__asm__(".pushsection .text\n\t.globl " #name "\n\t.type " #name ", %function\n\t"       \
+		".balign 16\n" #name                                                             \
+		":\n\t.cfi_startproc\n\t" GO(name) ".cfi_endproc\n\t.size " #name ", . - " #name \
+						   "\n\t.popsection");
 #define FORWARD_TRACED(name, role, probes, args) FORWARD(name)
 
 #ifdef SIM_TO_NEXT

@@ -38,7 +38,8 @@
  *                           name (56, zero padded) and a uint64_t in host order
  *
  * In the two file names %p stands for the process id; without it a forked child
- * adds to its parent's live counters and overwrites its text file.
+ * adds to its parent's live counters and overwrites its text file.  A live file
+ * that exists is added to: remove it between runs.
  *
  * One lock guards everything.  Functions whose comment does not say otherwise
  * are called with it held.
@@ -68,7 +69,7 @@
 #endif
 
 /* Open the definition of an exported call; the declaration in acl/ checks its type. */
-#define SIM_API_(type, name)                 \
+#define SIM_API_(type, name)                    \
 	extern __typeof__(name) SIM_NAME(name); \
 	SIM_EXPORT type SIM_NAME(name)
 #define SIM_API(name) SIM_API_(aclError, name)
@@ -76,9 +77,7 @@
 enum sim_call {
 #define SIM_ENUM_TRACED(name, role, probes, args) SIM_C_##name,
 #define SIM_ENUM_SUPPORT(name) SIM_C_##name,
-	ACL_CALLS(SIM_ENUM_TRACED)
-	SIM_SUPPORT(SIM_ENUM_SUPPORT)
-	SIM_C_MAX,
+	ACL_CALLS(SIM_ENUM_TRACED) SIM_SUPPORT(SIM_ENUM_SUPPORT) SIM_C_MAX,
 };
 
 /* First line of every body: counts the call and makes it fail if that was asked for. */
@@ -118,17 +117,17 @@ struct range {
 	enum range_kind kind;
 	uintptr_t base;
 	size_t size;
-	unsigned int inflight;	/* device: tasks that will still touch it */
+	unsigned int inflight;	 /* device: tasks that will still touch it */
 	unsigned int registered; /* host: registrations inside it */
-	bool dead;		/* device: freed, goes with the last task */
-	struct ref *refs;	/* host: not yet reclaimed */
+	bool dead;		 /* device: freed, goes with the last task */
+	struct ref *refs;	 /* host: not yet reclaimed */
 };
 
 /* What a copy holds on a host range until the host side is told. */
 struct ref {
 	uint64_t seq;
 	bool done;
-	uint64_t due;		  /* CLOCK_MONOTONIC ns; valid once done */
+	uint64_t due; /* CLOCK_MONOTONIC ns; valid once done */
 	struct range *range;
 	struct ref *range_next, *range_prev;
 	struct ref_list *list;
@@ -159,9 +158,9 @@ struct event_core {
 	unsigned int users;
 	uint64_t uid;
 	uint32_t flags;
-	bool ex;	/* made by aclrtCreateEventExWithFlag */
-	bool captured;	/* last recorded in a graph capture, */
-	uint64_t capture; /* ... the one into this model (uid) */
+	bool ex;	    /* made by aclrtCreateEventExWithFlag */
+	bool captured;	    /* last recorded in a graph capture, */
+	uint64_t capture;   /* ... the one into this model (uid) */
 	unsigned int waits; /* wait tasks not yet done */
 	struct record *rec;
 	struct seen *seen;
@@ -304,7 +303,7 @@ struct sim {
 extern struct sim sim;
 extern struct settings sim_set;
 extern pthread_mutex_t sim_mutex;
-extern pthread_cond_t sim_done; /* something finished on a device, or a host function ran */
+extern pthread_cond_t sim_done;	       /* something finished on a device, or a host function ran */
 extern _Thread_local uint64_t sim_ctx; /* uid of the thread's current context */
 
 /* sim_core.c.  sim_enter() and sim_error() are called with or without the lock. */

@@ -20,6 +20,9 @@ SIM_CPPFLAGS  := -I$(SIM_DIR)/include -I$(SIM_DIR) -Iinclude -D_GNU_SOURCE
 SIM_PROLOGUES := jmp endbr push sub nop mov call
 SIM_SRCS      := $(filter-out $(SIM_DIR)/forward.c,$(wildcard $(SIM_DIR)/*.c))
 SIM_OBJS      := $(patsubst $(SIM_DIR)/%.c,%.o,$(SIM_SRCS))
+SIM_PUB	      := $(addprefix $(SIM_OUT)/obj/pub/,$(SIM_OBJS))
+SIM_IMPL      := $(addprefix $(SIM_OUT)/obj/impl/,$(SIM_OBJS))
+SIM_HIDDEN    := $(addprefix $(SIM_OUT)/obj/hidden/,$(SIM_OBJS))
 
 SIM_LIBS := $(SIM_OUT)/mono/libascendcl.so \
 	    $(foreach s,split both both-call,$(SIM_OUT)/$s/libacl_rt.so $(SIM_OUT)/$s/libacl_rt_impl.so) \
@@ -38,17 +41,17 @@ SIM_LD = $(CC) $(CFLAGS) $(SIM_CFLAGS) -shared -pthread -fno-lto -Wl,-z,nodelete
 
 # The bodies, three times: under the public names, as aclrtXImpl, and as
 # aclrtXImpl that cannot be seen from outside.
-$(SIM_OUT)/obj/pub/%.o: $(SIM_DIR)/%.c
+$(SIM_PUB): $(SIM_OUT)/obj/pub/%.o: $(SIM_DIR)/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SIM_CC) -MMD -MP -c $< -o $@
 
-$(SIM_OUT)/obj/impl/%.o: $(SIM_DIR)/%.c
+$(SIM_IMPL): $(SIM_OUT)/obj/impl/%.o: $(SIM_DIR)/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SIM_CC) -DSIM_IMPL -MMD -MP -c $< -o $@
 
-$(SIM_OUT)/obj/hidden/%.o: $(SIM_DIR)/%.c
+$(SIM_HIDDEN): $(SIM_OUT)/obj/hidden/%.o: $(SIM_DIR)/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SIM_CC) -DSIM_IMPL -DSIM_EXPORT= -MMD -MP -c $< -o $@
@@ -60,28 +63,29 @@ $(SIM_OUT)/obj/forward-impl.o: $(SIM_DIR)/forward.c
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SIM_CC) -DSIM_TO_IMPL -MMD -MP -c $< -o $@
 
+$(SIM_OUT)/obj/forward-next-jmp.o $(SIM_OUT)/obj/forward-next-call.o: \
 $(SIM_OUT)/obj/forward-next-%.o: $(SIM_DIR)/forward.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SIM_CC) -DSIM_TO_NEXT -DSIM_PROLOGUE=SIM_$(call sim_upper,$*) -MMD -MP -c $< -o $@
 
-$(SIM_OUT)/obj/forward-hidden-%.o: $(SIM_DIR)/forward.c
+$(SIM_PROLOGUES:%=$(SIM_OUT)/obj/forward-hidden-%.o): $(SIM_OUT)/obj/forward-hidden-%.o: $(SIM_DIR)/forward.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SIM_CC) -DSIM_TO_HIDDEN -DSIM_PROLOGUE=SIM_$(call sim_upper,$*) -MMD -MP -c $< -o $@
 
-$(SIM_OUT)/mono/libascendcl.so: $(addprefix $(SIM_OUT)/obj/pub/,$(SIM_OBJS))
+$(SIM_OUT)/mono/libascendcl.so: $(SIM_PUB)
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SIM_LD) $^ -o $@
 
-$(SIM_OUT)/mono-%/libascendcl.so: $(SIM_OUT)/obj/forward-hidden-%.o \
-				  $(addprefix $(SIM_OUT)/obj/hidden/,$(SIM_OBJS))
+$(SIM_PROLOGUES:%=$(SIM_OUT)/mono-%/libascendcl.so): \
+$(SIM_OUT)/mono-%/libascendcl.so: $(SIM_OUT)/obj/forward-hidden-%.o $(SIM_HIDDEN)
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SIM_LD) $^ -o $@
 
-$(SIM_OUT)/%/libacl_rt_impl.so: $(addprefix $(SIM_OUT)/obj/impl/,$(SIM_OBJS))
+$(SIM_OUT)/%/libacl_rt_impl.so: $(SIM_IMPL)
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SIM_LD) $^ -o $@

@@ -125,8 +125,8 @@ static aclError func__submit(const struct task *tmpl, aclrtStream stream)
 	return sim_unlock(stream__submit(s, t));
 }
 
-SIM_API(aclrtLaunchCallback)(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType,
-			     aclrtStream stream)
+SIM_API(aclrtLaunchCallback)
+(aclrtCallback fn, void *userData, aclrtCallbackBlockType blockType, aclrtStream stream)
 {
 	struct task t = { .type = TASK_CALLBACK, .fn = fn, .arg = userData };
 

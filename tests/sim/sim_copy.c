@@ -159,15 +159,15 @@ static aclError copy__async(void *dst, size_t max, const void *src, size_t count
 	return copy__submit(copy__new(dst, src, count), kind, stream);
 }
 
-SIM_API(aclrtMemcpyAsync)(void *dst, size_t destMax, const void *src, size_t count,
-			  aclrtMemcpyKind kind, aclrtStream stream)
+SIM_API(aclrtMemcpyAsync)
+(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind, aclrtStream stream)
 {
 	SIM_ENTER(aclrtMemcpyAsync);
 	return copy__async(dst, destMax, src, count, kind, stream);
 }
 
-SIM_API(aclrtMemcpyAsyncWithCondition)(void *dst, size_t destMax, const void *src, size_t count,
-				       aclrtMemcpyKind kind, aclrtStream stream)
+SIM_API(aclrtMemcpyAsyncWithCondition)
+(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind, aclrtStream stream)
 {
 	SIM_ENTER(aclrtMemcpyAsyncWithCondition);
 	return copy__async(dst, destMax, src, count, kind, stream);
@@ -184,8 +184,9 @@ static struct task *copy__new_2d(void *dst, size_t dpitch, const void *src, size
 	return t;
 }
 
-SIM_API(aclrtMemcpy2dAsync)(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
-			    size_t height, aclrtMemcpyKind kind, aclrtStream stream)
+SIM_API(aclrtMemcpy2dAsync)
+(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+ aclrtMemcpyKind kind, aclrtStream stream)
 {
 	SIM_ENTER(aclrtMemcpy2dAsync);
 	if (!dst || !src || width > dpitch || width > spitch)
@@ -197,9 +198,9 @@ SIM_API(aclrtMemcpy2dAsync)(void *dst, size_t dpitch, const void *src, size_t sp
 }
 
 /* The addresses stand in cells, here always in memory that the process can read. */
-SIM_API(aclrtMemcpyAsyncWithOffset)(void **dst, size_t destMax, size_t dstDataOffset,
-				    const void **src, size_t count, size_t srcDataOffset,
-				    aclrtMemcpyKind kind, aclrtStream stream)
+SIM_API(aclrtMemcpyAsyncWithOffset)
+(void **dst, size_t destMax, size_t dstDataOffset, const void **src, size_t count,
+ size_t srcDataOffset, aclrtMemcpyKind kind, aclrtStream stream)
 {
 	SIM_ENTER(aclrtMemcpyAsyncWithOffset);
 	if (!dst || !src || !*dst || !*src)
@@ -236,8 +237,8 @@ static aclError desc__access(void *desc, struct desc *host, bool write)
 	return sim_unlock(ACL_SUCCESS);
 }
 
-SIM_API(aclrtSetMemcpyDesc)(void *desc, aclrtMemcpyKind kind, void *srcAddr, void *dstAddr,
-			    size_t count, void *config)
+SIM_API(aclrtSetMemcpyDesc)
+(void *desc, aclrtMemcpyKind kind, void *srcAddr, void *dstAddr, size_t count, void *config)
 {
 	struct desc d = { DESC_MAGIC, dstAddr, srcAddr, count, kind };
 
@@ -282,8 +283,9 @@ static aclError batch__submit(const struct batch *b, size_t *fail, aclrtStream s
 	sim_lock();
 	s = stream__get(stream, &rc);
 	for (size_t i = 0; s && !rc && i < b->n; i++) {
-		struct task t = { .dst = b->dsts[i], .src = b->srcs[i], .height = 1,
-				  .width = b->sizes[i] };
+		struct task t = {
+			.dst = b->dsts[i], .src = b->srcs[i], .height = 1, .width = b->sizes[i]
+		};
 
 		*fail = i;
 		if (!t.dst || !t.src || !t.width || t.width > b->maxs[i])
@@ -308,10 +310,10 @@ static bool batch__ok(const struct batch *b)
 	return b->dsts && b->maxs && b->srcs && b->sizes && b->n;
 }
 
-SIM_API(aclrtMemcpyBatchAsync)(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
-			       size_t numBatches, aclrtMemcpyBatchAttr *attrs,
-			       size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
-			       aclrtStream stream)
+SIM_API(aclrtMemcpyBatchAsync)
+(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+ aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
+ aclrtStream stream)
 {
 	struct batch b = { dsts, destMaxs, srcs, sizes, numBatches };
 	size_t fail = SIZE_MAX;
@@ -325,9 +327,9 @@ SIM_API(aclrtMemcpyBatchAsync)(void **dsts, size_t *destMaxs, void **srcs, size_
 	return rc;
 }
 
-SIM_API(aclrtMemcpyBatchAsyncV2)(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
-				 size_t numBatches, aclrtMemcpyBatchAttr *attrs,
-				 size_t *attrsIndexes, size_t numAttrs, aclrtStream stream)
+SIM_API(aclrtMemcpyBatchAsyncV2)
+(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes, size_t numBatches,
+ aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes, size_t numAttrs, aclrtStream stream)
 {
 	struct batch b = { dsts, destMaxs, srcs, sizes, numBatches };
 	size_t fail;
@@ -365,8 +367,7 @@ static aclError copy__now(struct task *t, aclrtMemcpyKind kind)
 	return sim_unlock(ACL_SUCCESS);
 }
 
-SIM_API(aclrtMemcpy)(void *dst, size_t destMax, const void *src, size_t count,
-		     aclrtMemcpyKind kind)
+SIM_API(aclrtMemcpy)(void *dst, size_t destMax, const void *src, size_t count, aclrtMemcpyKind kind)
 {
 	SIM_ENTER(aclrtMemcpy);
 	if (!dst || !src)
@@ -377,8 +378,9 @@ SIM_API(aclrtMemcpy)(void *dst, size_t destMax, const void *src, size_t count,
 	return count ? copy__now(copy__new(dst, src, count), kind) : ACL_SUCCESS;
 }
 
-SIM_API(aclrtMemcpy2d)(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
-		       size_t height, aclrtMemcpyKind kind)
+SIM_API(aclrtMemcpy2d)
+(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width, size_t height,
+ aclrtMemcpyKind kind)
 {
 	SIM_ENTER(aclrtMemcpy2d);
 	if (!dst || !src || width > dpitch || width > spitch)
@@ -409,8 +411,8 @@ SIM_API(aclrtMemset)(void *devPtr, size_t maxCount, int32_t value, size_t count)
 	return sim_unlock(rc);
 }
 
-SIM_API(aclrtMemsetAsync)(void *devPtr, size_t maxCount, int32_t value, size_t count,
-			  aclrtStream stream)
+SIM_API(aclrtMemsetAsync)
+(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream)
 {
 	struct stream *s;
 	struct task *t;

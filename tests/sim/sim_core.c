@@ -46,16 +46,20 @@ static struct counter *counters = own_counters;
 static struct planned planned[PLANNED_MAX];
 static size_t nplanned;
 static _Atomic bool has_planned[SIM_C_MAX];
+static _Atomic uint64_t planned_calls[SIM_C_MAX];
 static _Thread_local char recent[256];
 
 aclError sim_enter(enum sim_call call)
 {
-	uint64_t nth = atomic_fetch_add_explicit(&counters[call].count, 1, memory_order_relaxed);
+	uint64_t nth;
 
+	atomic_fetch_add_explicit(&counters[call].count, 1, memory_order_relaxed);
 	if (!atomic_load_explicit(&has_planned[call], memory_order_relaxed))
 		return ACL_SUCCESS;
+	/* Counted apart: the counters may be shared with other processes. */
+	nth = atomic_fetch_add(&planned_calls[call], 1) + 1;
 	for (size_t i = 0; i < nplanned; i++) {
-		if (planned[i].call == call && planned[i].nth == nth + 1)
+		if (planned[i].call == call && planned[i].nth == nth)
 			return sim_error(planned[i].code, "%s: failed as planned", names[call]);
 	}
 	return ACL_SUCCESS;
@@ -312,6 +316,7 @@ static void fork__child(void)
 	sim__reset();
 	sim.inherited = old;
 	sim_ctx = 0;
+	memset(planned_calls, 0, sizeof(planned_calls));
 	if (counters == own_counters)
 		memset(own_counters, 0, sizeof(own_counters));
 	else if (strstr(getenv("ACLSIM_COUNTS_LIVE") ?: "", "%p"))

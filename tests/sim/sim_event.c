@@ -263,8 +263,8 @@ SIM_API(aclrtStreamWaitEventWithTimeout)(aclrtStream stream, aclrtEvent event, i
 	return event__wait(stream, event, (uint64_t)timeout);
 }
 
-SIM_API(aclrtStreamWaitEventWithFlag)(aclrtStream stream, aclrtEvent event, uint32_t timeout,
-				      uint32_t flag)
+SIM_API(aclrtStreamWaitEventWithFlag)
+(aclrtStream stream, aclrtEvent event, uint32_t timeout, uint32_t flag)
 {
 	SIM_ENTER(aclrtStreamWaitEventWithFlag);
 	(void)flag;
@@ -344,8 +344,7 @@ SIM_API(aclrtQueryEventWaitStatus)(aclrtEvent event, aclrtEventWaitStatus *statu
 		return sim_unlock(rc);
 	if (e->core->ex)
 		return sim_unlock(sim_error(ACL_ERROR_RT_FEATURE_NOT_SUPPORT, "query wait"));
-	*status = e->core->waits ? ACL_EVENT_WAIT_STATUS_NOT_READY :
-				   ACL_EVENT_WAIT_STATUS_COMPLETE;
+	*status = e->core->waits ? ACL_EVENT_WAIT_STATUS_NOT_READY : ACL_EVENT_WAIT_STATUS_COMPLETE;
 	return sim_unlock(ACL_SUCCESS);
 }
 

@@ -49,8 +49,8 @@ SIM_API(aclmdlRICaptureBegin)(aclrtStream stream, aclmdlRICaptureMode mode)
 	return sim_unlock(rc);
 }
 
-SIM_API(aclmdlRICaptureToModelRIBegin)(aclrtStream stream, aclmdlRI modelRI,
-				       aclmdlRICaptureMode mode)
+SIM_API(aclmdlRICaptureToModelRIBegin)
+(aclrtStream stream, aclmdlRI modelRI, aclmdlRICaptureMode mode)
 {
 	struct stream *s;
 	struct model *m;

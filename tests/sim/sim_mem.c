@@ -306,8 +306,7 @@ SIM_API(aclrtHostUnregister)(void *ptr)
 					    "unregister host memory failed, va=%p", ptr));
 	if (range__busy(r))
 		return sim_unlock(sim_error(ACL_ERROR_RT_DRV_INTERNAL_ERROR,
-					    "unregister host memory failed, va=%p is in use",
-					    ptr));
+					    "unregister host memory failed, va=%p is in use", ptr));
 	range__del(r);
 	free(r);
 	return sim_unlock(ACL_SUCCESS);

@@ -165,8 +165,8 @@ SIM_API(aclrtCntNotifyDestroy)(aclrtCntNotify cntNotify)
 	return notify__destroy(cntNotify, SIM_T_CNT_NOTIFY);
 }
 
-SIM_API(aclrtCntNotifyRecord)(aclrtCntNotify cntNotify, aclrtStream stream,
-			      aclrtCntNotifyRecordInfo *info)
+SIM_API(aclrtCntNotifyRecord)
+(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyRecordInfo *info)
 {
 	struct task t = { .type = TASK_CNT_RECORD };
 
@@ -177,8 +177,8 @@ SIM_API(aclrtCntNotifyRecord)(aclrtCntNotify cntNotify, aclrtStream stream,
 	return notify__submit(cntNotify, SIM_T_CNT_NOTIFY, stream, &t);
 }
 
-SIM_API(aclrtCntNotifyWaitWithTimeout)(aclrtCntNotify cntNotify, aclrtStream stream,
-				       aclrtCntNotifyWaitInfo *info)
+SIM_API(aclrtCntNotifyWaitWithTimeout)
+(aclrtCntNotify cntNotify, aclrtStream stream, aclrtCntNotifyWaitInfo *info)
 {
 	struct task t = { .type = TASK_CNT_WAIT };
 

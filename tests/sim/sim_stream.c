@@ -429,8 +429,8 @@ SIM_API(aclrtStreamQuery)(aclrtStream stream, aclrtStreamStatus *status)
 	if (s && s->capture)
 		rc = ACL_ERROR_RT_STREAM_CAPTURED;
 	else if (s)
-		*status = s->done == s->submitted ? ACL_STREAM_STATUS_COMPLETE :
-						    ACL_STREAM_STATUS_NOT_READY;
+		*status = s->done == s->submitted ? ACL_STREAM_STATUS_COMPLETE
+						  : ACL_STREAM_STATUS_NOT_READY;
 	return sim_unlock(rc);
 }
 

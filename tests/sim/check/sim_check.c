@@ -21,14 +21,14 @@
 
 static int failures;
 
-#define IS(call, want)                                                                 \
-	do {                                                                           \
-		long got_ = (long)(call);                                              \
-		if (got_ != (long)(want)) {                                            \
-			printf("line %d: %s: %ld, not %ld\n", __LINE__, #call, got_,   \
-			       (long)(want));                                          \
-			failures++;                                                    \
-		}                                                                      \
+#define IS(call, want)                                                               \
+	do {                                                                         \
+		long got_ = (long)(call);                                            \
+		if (got_ != (long)(want)) {                                          \
+			printf("line %d: %s: %ld, not %ld\n", __LINE__, #call, got_, \
+			       (long)(want));                                        \
+			failures++;                                                  \
+		}                                                                    \
 	} while (0)
 #define OK(call) IS(call, ACL_SUCCESS)
 
@@ -185,7 +185,8 @@ static void check_notifies(void)
 {
 	aclrtCntNotifyRecordInfo rec = { ACL_RT_CNT_NOTIFY_RECORD_ADD_MODE, 2 };
 	aclrtCntNotifyWaitInfo wait = { .mode = ACL_RT_CNT_NOTIFY_WAIT_BIGGER_OR_EQUAL_MODE,
-					.value = 4, .isClear = 1 };
+					.value = 4,
+					.isClear = 1 };
 	aclrtEventWaitStatus ws;
 	aclrtCntNotify cnt;
 	aclrtNotify n;
@@ -249,8 +250,7 @@ static void check_host_functions(void)
 	OK(aclrtLaunchHostFunc(s1, tell, &told));
 	OK(aclrtSynchronizeStream(s1));
 	IS(told, 1);
-	IS(aclrtLaunchCallback(tell, &told, ACL_CALLBACK_BLOCK, s1),
-	   ACL_ERROR_RT_STREAM_NO_CB_REG);
+	IS(aclrtLaunchCallback(tell, &told, ACL_CALLBACK_BLOCK, s1), ACL_ERROR_RT_STREAM_NO_CB_REG);
 	OK(aclrtSubscribeReport((uint64_t)pthread_self(), s1));
 	OK(aclrtLaunchCallback(tell, &told, ACL_CALLBACK_BLOCK, s1));
 	OK(aclrtLaunchCallback(tell, &told, ACL_CALLBACK_NO_BLOCK, s1));
@@ -306,8 +306,7 @@ static void check_copies(void)
 
 	OK(aclrtGetMemcpyDescSize(ACL_MEMCPY_HOST_TO_DEVICE, &size));
 	OK(aclrtMalloc(&desc, size, ACL_MEM_MALLOC_HUGE_FIRST));
-	IS(aclrtMemcpyAsyncWithDesc(p, ACL_MEMCPY_HOST_TO_DEVICE, s1),
-	   ACL_ERROR_RT_PARAM_INVALID);
+	IS(aclrtMemcpyAsyncWithDesc(p, ACL_MEMCPY_HOST_TO_DEVICE, s1), ACL_ERROR_RT_PARAM_INVALID);
 	OK(aclrtSetMemcpyDesc(desc, ACL_MEMCPY_HOST_TO_DEVICE, p + 7, dev, 10, NULL));
 	OK(aclrtMemcpyAsyncWithDesc(desc, ACL_MEMCPY_HOST_TO_DEVICE, s1));
 	cell = p;

@@ -275,9 +275,8 @@ aclError aclrtMemcpyAsyncWithCondition(void *dst, size_t destMax, const void *sr
 				       aclrtMemcpyKind kind, aclrtStream stream);
 aclError aclrtMemcpy2d(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
 		       size_t height, aclrtMemcpyKind kind);
-aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t spitch,
-			    size_t width, size_t height, aclrtMemcpyKind kind,
-			    aclrtStream stream);
+aclError aclrtMemcpy2dAsync(void *dst, size_t dpitch, const void *src, size_t spitch, size_t width,
+			    size_t height, aclrtMemcpyKind kind, aclrtStream stream);
 aclError aclrtMemcpyAsyncWithOffset(void **dst, size_t destMax, size_t dstDataOffset,
 				    const void **src, size_t count, size_t srcDataOffset,
 				    aclrtMemcpyKind kind, aclrtStream stream);
@@ -286,9 +285,8 @@ aclError aclrtSetMemcpyDesc(void *desc, aclrtMemcpyKind kind, void *srcAddr, voi
 			    size_t count, void *config);
 aclError aclrtMemcpyAsyncWithDesc(void *desc, aclrtMemcpyKind kind, aclrtStream stream);
 aclError aclrtMemcpyBatchAsync(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
-			       size_t numBatches, aclrtMemcpyBatchAttr *attrs,
-			       size_t *attrsIndexes, size_t numAttrs, size_t *failIndex,
-			       aclrtStream stream);
+			       size_t numBatches, aclrtMemcpyBatchAttr *attrs, size_t *attrsIndexes,
+			       size_t numAttrs, size_t *failIndex, aclrtStream stream);
 aclError aclrtMemcpyBatchAsyncV2(void **dsts, size_t *destMaxs, void **srcs, size_t *sizes,
 				 size_t numBatches, aclrtMemcpyBatchAttr *attrs,
 				 size_t *attrsIndexes, size_t numAttrs, aclrtStream stream);
