@@ -150,10 +150,10 @@ ACL_FN __u64 acl_new_id(struct acl_env *env)
 	return (bpf_ktime_get_ns() << 10) | (bpf_get_smp_processor_id() & 1023);
 }
 
-ACL_FN const struct acl_cfg *acl_cfg(struct acl_env *env)
+ACL_FN const volatile struct acl_cfg *acl_cfg(struct acl_env *env)
 {
 	(void)env;
-	return (const struct acl_cfg *)&cfg;
+	return &cfg;
 }
 
 ACL_FN __u64 acl_complete(struct acl_env *env)

@@ -14,7 +14,7 @@
  *   void acl_unlock(env, id)
  *   __u64 acl_new_id(env)
  *   void acl_loss(env, enum acl_loss)      count, for the process and in all
- *   const struct acl_cfg *acl_cfg(env)
+ *   const volatile struct acl_cfg *acl_cfg(env)
  *   __u64 acl_complete(env)                position since which the process's
  *                                          probes are complete
  *   struct acl_violation *acl_violation__begin(env)   zeroed but for the stack
@@ -1094,7 +1094,7 @@ ACL_FN __u32 acl_suspects__of(struct acl_env *env, const struct acl_buf *b)
 
 ACL_FN int acl_rule__wanted(struct acl_env *env, enum acl_rule rule, enum acl_level level)
 {
-	const struct acl_cfg *cfg = acl_cfg(env);
+	const volatile struct acl_cfg *cfg = acl_cfg(env);
 
 	if (level == ACL_LEVEL_NOTE && !cfg->strict)
 		return 0;

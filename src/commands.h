@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The commands.  Each returns the exit status of aclguard. */
+#ifndef ACLGUARD_COMMANDS_H
+#define ACLGUARD_COMMANDS_H
+
+struct options;
+
+int command_run(const struct options *opts);
+int command_watch(const struct options *opts);
+
+#endif /* ACLGUARD_COMMANDS_H */

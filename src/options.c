@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The command line, by argp: one parser for the command, one for its options. */
+#define _GNU_SOURCE
+#include "options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "exits.h"
+#include "rules.h"
+
+const char *argp_program_version = "aclguard " ACLGUARD_VERSION;
+
+enum {
+	OPT_RULE = 256,
+	OPT_WINDOW,
+	OPT_STRICT,
+	OPT_JSON,
+	OPT_STACKS,
+	OPT_OUTPUT,
+	OPT_ERROR_EXITCODE,
+	OPT_NO_WAIT,
+};
+
+static const struct {
+	const char *name;
+	uint32_t bit;
+} rule_names[] = {
+#define RULE_NAME(id, name, headline) { name, ACL_RULE_BIT(ACL_RULE_##id) },
+	ACL_RULES(RULE_NAME)
+};
+
+/* ---- values ------------------------------------------------------------- */
+
+/* "a,b" takes these rules only, "-a" all but that one. */
+static void parse_rules(struct options *opts, const char *arg, struct argp_state *state)
+{
+	char *list = strdup(arg), *save = NULL, *word;
+	uint32_t only = 0, not = 0;
+	size_t i;
+
+	if (!list)
+		argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "--rule");
+	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		bool minus = word[0] == '-';
+
+		for (i = 0; i < sizeof(rule_names) / sizeof(rule_names[0]); i++)
+			if (!strcmp(word + minus, rule_names[i].name))
+				break;
+		if (i == sizeof(rule_names) / sizeof(rule_names[0]))
+			argp_error(state, "unknown rule '%s'; `aclguard --help' lists them", word);
+		else if (minus)
+			not |= rule_names[i].bit;
+		else
+			only |= rule_names[i].bit;
+	}
+	free(list);
+	if (!only && !not)
+		argp_error(state, "--rule needs the name of a rule");
+	opts->rules = (only ? only : ACL_RULES_ALL) & ~not;
+}
+
+/* A number with a unit: ns, us, ms, s.  Without one it is seconds. */
+static uint64_t parse_duration(const char *arg, struct argp_state *state)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = { { "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 } };
+	char *end;
+	double val;
+
+	errno = 0;
+	val = strtod(arg, &end);
+	for (size_t i = 0; end != arg && i < sizeof(units) / sizeof(units[0]); i++)
+		if (!strcmp(end, units[i].unit) && val >= 0 && val * units[i].ns < 9e18)
+			return (uint64_t)(val * units[i].ns);
+	argp_error(state, "'%s' is not a duration; write for instance 500ms, 2s", arg);
+	return 0;
+}
+
+static long parse_number(const char *arg, long min, long max, const char *what,
+			 struct argp_state *state)
+{
+	char *end;
+	long val;
+
+	errno = 0;
+	val = strtol(arg, &end, 10);
+	if (errno || end == arg || *end || val < min || val > max)
+		argp_error(state, "'%s' is not %s (%ld to %ld)", arg, what, min, max);
+	return val;
+}
+
+static void parse_pids(struct options *opts, const char *arg, struct argp_state *state)
+{
+	char *list = strdup(arg), *save = NULL, *word;
+
+	if (!list)
+		argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "-p");
+	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		pid_t *pids = reallocarray(opts->pids, opts->npids + 1, sizeof(*pids));
+
+		if (!pids)
+			argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "-p");
+		opts->pids = pids;
+		pids[opts->npids++] = (pid_t)parse_number(word, 1, INT_MAX, "a process id", state);
+	}
+	free(list);
+}
+
+/* ---- options of run and watch -------------------------------------------- */
+
+static const struct argp_option shared_options[] = {
+	{ "rule", OPT_RULE, "NAME,...", 0, "Report these rules only; with a minus, all but these", 1 },
+	{ "window", OPT_WINDOW, "TIME", 0,
+	  "A poll older than this at the free is a warning, not an error (default 1s)", 1 },
+	{ "strict", OPT_STRICT, NULL, 0, "Show notes, too, such as free-after-event-sync", 1 },
+	{ "json", OPT_JSON, NULL, 0, "One JSON object a line instead of text", 2 },
+	{ "output", OPT_OUTPUT, "FILE", 0, "Reports go to FILE (appended) instead of stderr", 2 },
+	{ "stacks", OPT_STACKS, "HOW", 0,
+	  "none: take no stacks; fp: by frame pointers (default)", 2 },
+	{ "error-exitcode", OPT_ERROR_EXITCODE, "N", 0,
+	  "Exit with N if an error was reported", 2 },
+	{ "verbose", 'v', NULL, 0, "Say what is being done", 2 },
+	{}
+};
+
+static error_t parse_shared(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case OPT_RULE:
+		parse_rules(opts, arg, state);
+		return 0;
+	case OPT_WINDOW:
+		opts->window = parse_duration(arg, state);
+		return 0;
+	case OPT_STRICT:
+		opts->strict = true;
+		return 0;
+	case OPT_JSON:
+		opts->json = true;
+		return 0;
+	case OPT_OUTPUT:
+		opts->output = arg;
+		return 0;
+	case OPT_STACKS:
+		if (strcmp(arg, "none") && strcmp(arg, "fp"))
+			argp_error(state, "--stacks takes none or fp, not '%s'", arg);
+		opts->stacks = !strcmp(arg, "fp");
+		return 0;
+	case OPT_ERROR_EXITCODE:
+		opts->error_exitcode =
+			(int)parse_number(arg, 0, 255, "an exit status", state);
+		return 0;
+	case 'v':
+		opts->verbose = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp shared_argp = { shared_options, parse_shared, NULL, NULL, NULL, NULL,
+					 NULL };
+static const struct argp_child children[] = { { &shared_argp, 0, NULL, 0 }, {} };
+
+static error_t parse_run(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = opts;
+		return 0;
+	case ARGP_KEY_ARG:
+		/* the program's own options are not ours */
+		opts->program = &state->argv[state->next - 1];
+		state->next = state->argc;
+		(void)arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no program to run");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp run_argp = {
+	NULL, parse_run, "[--] PROGRAM [ARG...]",
+	"Start PROGRAM and watch it and the processes it starts.\v"
+	"Exits as the program does.  Exit statuses of aclguard's own: 64 wrong usage, "
+	"118 reports could not be written, 119 to 125 it could not watch, "
+	"126 PROGRAM cannot be executed, 127 PROGRAM was not found.",
+	children, NULL, NULL,
+};
+
+static const struct argp_option watch_options[] = {
+	{ "pid", 'p', "PID,...", 0, "The process to watch; may be given more than once", 0 },
+	{ "no-wait", OPT_NO_WAIT, NULL, 0,
+	  "Refuse a process that has not loaded the Ascend runtime, instead of waiting for it", 0 },
+	{}
+};
+
+static error_t parse_watch(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = opts;
+		return 0;
+	case 'p':
+		parse_pids(opts, arg, state);
+		return 0;
+	case OPT_NO_WAIT:
+		opts->wait = false;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "'%s' is not an option; processes are given as -p PID", arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (!opts->npids)
+			argp_error(state, "no process to watch: give -p PID");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp watch_argp = {
+	watch_options, parse_watch, NULL,
+	"Attach to running processes, until they end or Ctrl-C.\v"
+	"The processes are left as they were.  Exit statuses: 0 done, 64 wrong usage, "
+	"118 reports could not be written, 119 the library lacks the runtime's calls, "
+	"120 a capability is missing, 121 the kernel lacks a feature, 122 a policy forbids it, "
+	"123 no such process, 124 no Ascend runtime in it (--no-wait), 125 anything else.",
+	children, NULL, NULL,
+};
+
+/* ---- the command --------------------------------------------------------- */
+
+static char *help_filter(int key, const char *text, void *input)
+{
+	char *rules = NULL;
+	size_t n = 0;
+	FILE *f;
+
+	(void)input;
+	if (key != ARGP_KEY_HELP_POST_DOC || !text)
+		return (char *)text;
+	f = open_memstream(&rules, &n);
+	if (!f)
+		return (char *)text;
+	fprintf(f, "%s\nRules:\n", text);
+#define RULE_HELP(id, name, headline) fprintf(f, "  %-24s %s\n", name, headline);
+	ACL_RULES(RULE_HELP)
+	fclose(f);
+	return rules;
+}
+
+static error_t parse_command(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+	const struct argp *sub = NULL;
+	char *name = NULL;
+
+	switch (key) {
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no command given");
+		return 0;
+	case ARGP_KEY_ARG:
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	if (!strcmp(arg, "run"))
+		sub = &run_argp;
+	else if (!strcmp(arg, "watch"))
+		sub = &watch_argp;
+	else
+		argp_error(state, "unknown command '%s'", arg);
+	opts->command = sub == &watch_argp ? COMMAND_WATCH : COMMAND_RUN;
+	/* so that usage messages name the command */
+	if (asprintf(&name, "aclguard %s", arg) < 0)
+		argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "%s", arg);
+	state->argv[state->next - 1] = name;
+	argp_parse(sub, state->argc - state->next + 1, &state->argv[state->next - 1],
+		   ARGP_IN_ORDER, NULL, opts);
+	state->argv[state->next - 1] = arg;
+	free(name);
+	state->next = state->argc;
+	return 0;
+}
+
+static const struct argp command_argp = {
+	NULL, parse_command,
+	"run [OPTION...] [--] PROGRAM [ARG...]\nwatch [OPTION...] -p PID",
+	"Watch programs that use the Ascend runtime, and report host buffers that are "
+	"released too early.\v"
+	"`aclguard run --help' and `aclguard watch --help' list the options of each.\n",
+	NULL, help_filter, NULL,
+};
+
+void options__parse(struct options *opts, int argc, char **argv)
+{
+	memset(opts, 0, sizeof(*opts));
+	opts->rules = ACL_RULES_ALL;
+	opts->window = 1000000000;
+	opts->stacks = true;
+	opts->wait = true;
+	opts->error_exitcode = -1;
+	argp_err_exit_status = ACL_EXIT_USAGE;
+	argp_parse(&command_argp, argc, argv, ARGP_IN_ORDER, NULL, opts);
+}
+
+void options__free(struct options *opts)
+{
+	free(opts->pids);
+	opts->pids = NULL;
+	opts->npids = 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* What the command line asks for. */
+#ifndef ACLGUARD_OPTIONS_H
+#define ACLGUARD_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum command {
+	COMMAND_RUN,
+	COMMAND_WATCH,
+};
+
+struct options {
+	enum command command;
+	uint32_t rules;	       /* mask of ACL_RULE_BIT() */
+	uint64_t window;       /* ns */
+	bool strict;
+	bool json;
+	bool stacks;
+	bool wait;	       /* watch: for a process that has no runtime yet */
+	bool verbose;
+	int error_exitcode;    /* -1: not asked for */
+	const char *output;    /* NULL: stderr */
+	pid_t *pids;	       /* watch */
+	size_t npids;
+	char **program;	       /* run: argv, NULL-terminated */
+};
+
+/*
+ * Parses the whole command line.  Does not return where it asks for help or
+ * the version, or is wrong (exit status 64).
+ */
+void options__parse(struct options *opts, int argc, char **argv);
+void options__free(struct options *opts);
+
+#endif /* ACLGUARD_OPTIONS_H */

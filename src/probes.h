@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The probes in the files that define the runtime's calls, and in dynamic
+ * loaders.  A file is probed once, for all processes that map it now or
+ * later, and all probes go when they are freed or when we die.
+ */
+#ifndef ACLGUARD_PROBES_H
+#define ACLGUARD_PROBES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+struct aclguard_bpf;
+struct probes;
+
+/* Why a file is of interest; a file may be both. */
+enum probes_file {
+	PROBES_NOTHING = 0,
+	PROBES_RUNTIME = 1, /* defines calls of the table: probed now */
+	PROBES_LOADER = 2,  /* a dynamic loader: probed now */
+	PROBES_EMPTY = 4,   /* named like the runtime, but defines none of its calls */
+	PROBES_NEW = 8,	    /* was not known before */
+};
+
+/* `multi`: attach by uprobe_multi.  Neither is owned.  NULL if there is no memory. */
+struct probes *probes__new(struct aclguard_bpf *skel, bool multi);
+
+/* Takes all probes out again; in parallel, since the kernel waits for each. */
+void probes__free(struct probes *p);
+
+/*
+ * Looks at a file and probes it if it is of interest and not probed yet.
+ * `path` is what it is opened by, and must stay valid while it is attached;
+ * `name` is what the process calls it, for messages and for its base name.
+ * Returns a mask of enum probes_file, or -errno where attaching failed
+ * (already said).  A file that cannot be read is PROBES_NOTHING.
+ */
+int probes__file(struct probes *p, const char *path, const char *name);
+
+/* Libraries probed; the path of one, and how many calls of the table it defines. */
+size_t probes__libraries(const struct probes *p);
+const char *probes__library(const struct probes *p, size_t i, unsigned int *calls);
+
+#endif /* ACLGUARD_PROBES_H */

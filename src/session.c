@@ -1,0 +1,806 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * The session: everything that is held while processes are watched, and the
+ * loop over what wakes us: the two rings, processes that end, and whatever
+ * the caller waits for.  Nothing is polled.
+ */
+#define _GNU_SOURCE
+#include "session.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <search.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "records.h"
+#include "aclguard.skel.h"
+
+#include "elffile.h"
+#include "exits.h"
+#include "json.h"
+#include "kernel.h"
+#include "maps.h"
+#include "probes.h"
+#include "story.h"
+#include "summary.h"
+#include "sweep.h"
+#include "symbols.h"
+#include "tracefs.h"
+
+#define INIT_PID_NS "pid:[4026531836]" /* PROC_PID_INIT_INO, the same on every kernel */
+
+/* A process in scope, from when we hear of it until it is gone. */
+struct watched {
+	pid_t pid;
+	int pidfd;
+	bool ours;
+};
+
+struct session {
+	const struct options *opts;
+	struct kernel kernel;
+	struct aclguard_bpf *skel;
+	struct probes *probes;
+	struct ring_buffer *violations, *life;
+	struct bpf_link *links[3]; /* exec, fork, exit */
+	struct symbolizer *sym;
+	struct report_cfg report;
+	struct stories *stories;
+	struct sweep *sweep;
+	struct summary summary;
+	FILE *output;
+	void *watched; /* tsearch() tree of struct watched */
+	unsigned int nwatched;
+	int epoll;
+	uint64_t started;
+};
+
+static char libbpf_last[512]; /* what libbpf last complained of, for one message of ours */
+static bool libbpf_verbose;
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+__attribute__((format(printf, 2, 0)))
+static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	if (libbpf_verbose)
+		return vfprintf(stderr, fmt, args);
+	return vsnprintf(libbpf_last, sizeof(libbpf_last), fmt, args);
+}
+
+/* ---- processes in scope -------------------------------------------------- */
+
+static int compare_watched(const void *a, const void *b)
+{
+	const struct watched *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static struct watched *watched__find(struct session *s, pid_t pid)
+{
+	const struct watched key = { .pid = pid };
+	struct watched **found = tfind(&key, &s->watched, compare_watched);
+
+	return found ? *found : NULL;
+}
+
+/* -ESRCH where the pid is of no process: gone, or a thread's. */
+static int watched__add(struct session *s, pid_t pid, bool ours)
+{
+	struct epoll_event ev = { .events = EPOLLIN };
+	struct watched *w;
+	int err;
+
+	if (watched__find(s, pid))
+		return 0;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	w->pid = pid;
+	w->ours = ours;
+	w->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	if (w->pidfd < 0) {
+		err = errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
+		free(w);
+		return err;
+	}
+	ev.data.u64 = (uint64_t)(uint32_t)pid;
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, w->pidfd, &ev) ||
+	    !tsearch(w, &s->watched, compare_watched)) {
+		err = -errno;
+		close(w->pidfd);
+		free(w);
+		return err;
+	}
+	s->nwatched++;
+	return 0;
+}
+
+static void watched__free(void *arg)
+{
+	struct watched *w = arg;
+
+	close(w->pidfd);
+	free(w);
+}
+
+static void watched__remove(struct session *s, struct watched *w)
+{
+	tdelete(w, &s->watched, compare_watched);
+	watched__free(w);
+	s->nwatched--;
+}
+
+static int target__set(struct session *s, pid_t pid, const struct acl_target *t)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map__update_elem(s->skel->maps.targets, &key, sizeof(key), t, sizeof(*t),
+				    BPF_ANY);
+}
+
+static int target__get(struct session *s, pid_t pid, struct acl_target *t)
+{
+	uint32_t key = (uint32_t)pid;
+
+	return bpf_map__lookup_elem(s->skel->maps.targets, &key, sizeof(key), t, sizeof(*t), 0);
+}
+
+int session__add(struct session *s, pid_t pid, bool ours)
+{
+	const struct acl_target t = {
+		.complete = ours ? 0 : ~0ULL,
+		.late = !ours,
+		.stop = ours,
+	};
+	int err = watched__add(s, pid, ours);
+
+	return err ? err : target__set(s, pid, &t);
+}
+
+int session__complete(struct session *s, pid_t pid)
+{
+	struct acl_target t;
+
+	if (target__get(s, pid, &t))
+		return -ESRCH;
+	t.complete = now_ns();
+	return target__set(s, pid, &t);
+}
+
+unsigned int session__processes(const struct session *s)
+{
+	return s->nwatched;
+}
+
+/* ---- what processes map -------------------------------------------------- */
+
+struct scan {
+	struct session *s;
+	pid_t pid;
+	int found;
+	int err;
+};
+
+/*
+ * The file as the process has it, whatever became of its name and wherever
+ * it is mounted; without the privilege for that, by its name.
+ */
+static int scan_mapping(const struct map_entry *m, void *arg)
+{
+	struct scan *scan = arg;
+	char path[PATH_MAX];
+	int what;
+
+	if (!m->exec || !map_entry__is_file(m))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, scan->pid, m->start,
+		 m->end);
+	if (access(path, R_OK)) {
+		int n = snprintf(path, sizeof(path), "/proc/%d/root%s", scan->pid, m->path);
+
+		if (n < 0 || (size_t)n >= sizeof(path))
+			return 0;
+	}
+	what = probes__file(scan->s->probes, path, m->path);
+	if (what < 0)
+		scan->err = what;
+	else
+		scan->found |= what;
+	return 0;
+}
+
+int session__scan(struct session *s, pid_t pid)
+{
+	struct scan scan = { .s = s, .pid = pid };
+	int err = maps__walk(pid, scan_mapping, &scan, NULL);
+
+	if (!err)
+		err = scan.err;
+	return err ? err : scan.found;
+}
+
+int session__probe_loader_of(struct session *s, const char *program)
+{
+	char interp[PATH_MAX];
+	int err = elffile__interp(program, interp, sizeof(interp));
+
+	if (err)
+		return err == -ENOENT ? 0 : err; /* static: nothing can be mapped later */
+	err = probes__file(s->probes, interp, interp);
+	return err < 0 ? err : 0;
+}
+
+/* ---- records ------------------------------------------------------------- */
+
+static int on_violation(void *arg, void *data, size_t size)
+{
+	struct session *s = arg;
+	const struct acl_head *h = data;
+
+	if (size < sizeof(*h))
+		return 0;
+	if (h->type == ACL_REC_VIOLATION)
+		stories__violation(s->stories, data, size);
+	else
+		stories__sequel(s->stories, data, size);
+	return 0;
+}
+
+static void add_totals(struct summary *sum, const struct acl_proc *p)
+{
+	sum->bufs.made += p->bufs_made;
+	sum->bufs.gone += p->bufs_gone;
+	sum->bytes.made += p->bytes_made;
+	sum->bytes.gone += p->bytes_gone;
+	sum->events.made += p->events_made;
+	sum->events.gone += p->events_gone;
+	sum->streams.made += p->streams_made;
+	sum->streams.gone += p->streams_gone;
+	sum->late += p->late;
+}
+
+/* An incarnation is over: its last numbers, and its state in the maps. */
+static void incarnation__over(struct session *s, const struct acl_proc *p)
+{
+	add_totals(&s->summary, p);
+	ring_buffer__consume(s->violations);
+	stories__process_gone(s->stories, p->inc);
+	sweep__add(s->sweep, p->inc);
+}
+
+static void on_gone(struct session *s, const struct acl_gone *g)
+{
+	if (g->h.inc)
+		incarnation__over(s, &g->proc);
+	symbolizer__forget(s->sym, (pid_t)g->h.tgid);
+}
+
+/* A program that starts with another loader than those probed so far. */
+static void on_exec(struct session *s, pid_t pid)
+{
+	char exe[64], interp[PATH_MAX], path[2 * PATH_MAX];
+
+	snprintf(exe, sizeof(exe), "/proc/%d/exe", pid);
+	if (elffile__interp(exe, interp, sizeof(interp)))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, interp);
+	probes__file(s->probes, path, interp);
+}
+
+static void resume(struct session *s, pid_t pid)
+{
+	struct watched *w = watched__find(s, pid);
+
+	if (w)
+		syscall(SYS_pidfd_send_signal, w->pidfd, SIGCONT, NULL, 0);
+	else
+		kill(pid, SIGCONT);
+}
+
+static void on_loader(struct session *s, pid_t pid)
+{
+	size_t before = probes__libraries(s->probes);
+	struct acl_target t;
+	int found;
+
+	if (target__get(s, pid, &t))
+		return;
+	found = session__scan(s, pid);
+	if (found > 0 && found & PROBES_EMPTY && found & PROBES_NEW && !(found & PROBES_RUNTIME))
+		say("process %d mapped a library that is named like the Ascend runtime but defines "
+		    "none of its calls; nothing can be seen in it", pid);
+	if (t.stop) {
+		resume(s, pid);
+	} else if (probes__libraries(s->probes) > before) {
+		/* it may have called between mapping and now */
+		session__complete(s, pid);
+		s->summary.late++;
+		say("process %d has loaded the Ascend runtime: attached", pid);
+	} else if (t.complete == ~0ULL && found > 0 && found & PROBES_RUNTIME) {
+		session__complete(s, pid);
+	}
+}
+
+static int on_life(void *arg, void *data, size_t size)
+{
+	const struct acl_head *h = data;
+	struct session *s = arg;
+
+	if (size < sizeof(*h))
+		return 0;
+	switch (h->type) {
+	case ACL_REC_PROC:
+		s->summary.processes++;
+		symbolizer__snapshot(s->sym, (pid_t)h->tgid);
+		break;
+	case ACL_REC_EXEC:
+	case ACL_REC_EXIT:
+		if (size >= sizeof(struct acl_gone))
+			on_gone(s, data);
+		if (h->type == ACL_REC_EXEC)
+			on_exec(s, (pid_t)h->tgid);
+		break;
+	case ACL_REC_FORK:
+		if (size >= sizeof(struct acl_fork))
+			watched__add(s, (pid_t)((const struct acl_fork *)data)->child, false);
+		break;
+	case ACL_REC_LOADER:
+		on_loader(s, (pid_t)h->tgid);
+		break;
+	default:
+		s->summary.unknown_records++;
+		break;
+	}
+	return 0;
+}
+
+/*
+ * A process in scope has ended.  Where the kernel's exit tracepoint does not
+ * tell which thread is the last one, this is where its state ends.
+ */
+static void on_pidfd(struct session *s, pid_t pid)
+{
+	struct watched *w = watched__find(s, pid);
+	uint32_t key = (uint32_t)pid;
+	struct acl_proc p;
+
+	if (!w)
+		return;
+	ring_buffer__consume(s->life);
+	if (!bpf_map__lookup_elem(s->skel->maps.procs, &key, sizeof(key), &p, sizeof(p), 0)) {
+		bpf_map__delete_elem(s->skel->maps.procs, &key, sizeof(key), 0);
+		incarnation__over(s, &p);
+	}
+	bpf_map__delete_elem(s->skel->maps.targets, &key, sizeof(key), 0);
+	symbolizer__forget(s->sym, pid);
+	watched__remove(s, w);
+}
+
+/* ---- the loop ------------------------------------------------------------ */
+
+enum {
+	WAKE_VIOLATIONS = 1ULL << 32, /* beyond any pid */
+	WAKE_LIFE,
+	WAKE_CALLER,
+};
+
+static int watch_fd(struct session *s, int fd, uint64_t tag)
+{
+	struct epoll_event ev = { .events = EPOLLIN, .data.u64 = tag };
+
+	if (fd < 0)
+		return 0;
+	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
+}
+
+/* ms until something is due, rounded up; -1: nothing is */
+static int next_timeout(struct session *s)
+{
+	uint64_t now = now_ns(), due, other;
+
+	due = stories__timeout(s->stories, now);
+	other = sweep__run(s->sweep, now);
+	if (other < due)
+		due = other;
+	if (due == UINT64_MAX)
+		return -1;
+	return due / 1000000 > 60000 ? 60000 : (int)(due / 1000000) + 1;
+}
+
+static int wait_once(struct session *s)
+{
+	struct epoll_event evs[64];
+	bool caller = false;
+	int n;
+
+	n = epoll_wait(s->epoll, evs, 64, next_timeout(s));
+	if (n < 0)
+		return errno == EINTR ? 0 : -errno;
+	/* violations first, always */
+	ring_buffer__consume(s->violations);
+	ring_buffer__consume(s->life);
+	for (int i = 0; i < n; i++) {
+		if (evs[i].data.u64 == WAKE_CALLER)
+			caller = true;
+		else if (evs[i].data.u64 < WAKE_VIOLATIONS)
+			on_pidfd(s, (pid_t)evs[i].data.u64);
+	}
+	return caller;
+}
+
+int session__wait(struct session *s, int fd, int fd2)
+{
+	int err = watch_fd(s, fd, WAKE_CALLER);
+
+	if (!err)
+		err = watch_fd(s, fd2, WAKE_CALLER);
+	while (!err && s->nwatched)
+		err = wait_once(s);
+	if (fd >= 0)
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
+	if (fd2 >= 0)
+		epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd2, NULL);
+	return err;
+}
+
+/* ---- opening ------------------------------------------------------------- */
+
+static int check_namespace(void)
+{
+	char ns[64];
+	ssize_t n = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
+
+	if (n < 0)
+		return refuse(ACL_EXIT_FAILED, "cannot read /proc/self/ns/pid: %s; is /proc mounted?",
+			      strerror(errno));
+	ns[n] = '\0';
+	if (strcmp(ns, INIT_PID_NS))
+		return refuse(ACL_EXIT_FAILED,
+			      "running in a pid namespace of its own, where the kernel's process ids "
+			      "mean nothing.\n"
+			      "Run it on the host, or in a container with the host's pid namespace "
+			      "(docker --pid=host, hostPID: true).");
+	return 0;
+}
+
+static int open_output(struct session *s)
+{
+	const struct options *opts = s->opts;
+
+	s->output = stderr;
+	if (opts->output) {
+		s->output = fopen(opts->output, "ae");
+		if (!s->output)
+			return refuse(ACL_EXIT_OUTPUT, "cannot write reports to %s: %s",
+				      opts->output, strerror(errno));
+	}
+	s->report.rules = opts->rules;
+	s->report.stacks = opts->stacks;
+	s->report.strict = opts->strict;
+	s->report.verbose = opts->verbose;
+	s->report.window_ns = opts->window;
+	s->report.sym = s->sym;
+	if (opts->json)
+		s->report.json = json__new(s->output);
+	else
+		s->report.text = s->output;
+	s->stories = opts->json && !s->report.json ? NULL : stories__new(&s->report);
+	return s->stories ? 0 : refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
+}
+
+/* Where the tracepoints keep their fields; without tracefs children are lost. */
+static void find_tracepoints(struct acl_cfg *cfg, int *fork_id, int *exit_id)
+{
+	int dir = tracefs__open(), offset;
+
+	*fork_id = *exit_id = -1;
+	if (dir < 0) {
+		say("cannot read tracefs (%s): processes that the program starts are not followed",
+		    strerror(-dir));
+		return;
+	}
+	*fork_id = tracefs__id(dir, "sched/sched_process_fork");
+	*exit_id = tracefs__id(dir, "sched/sched_process_exit");
+	offset = tracefs__field(dir, "sched/sched_process_fork", "child_pid");
+	cfg->fork_child = offset > 0 ? (uint16_t)offset : 0;
+	offset = tracefs__field(dir, "sched/sched_process_exit", "group_dead");
+	cfg->exit_group_dead = offset > 0 ? (uint16_t)offset : 0;
+	close(dir);
+}
+
+static void choose_programs(struct session *s)
+{
+	struct bpf_program *prog;
+
+	bpf_object__for_each_program(prog, s->skel->obj) {
+		const char *section = bpf_program__section_name(prog);
+
+		if (strncmp(section, "uprobe", 6) && strncmp(section, "uretprobe", 9))
+			continue;
+		bpf_program__set_autoattach(prog, false);
+		/* what a tail call joins has to be of one kind */
+		if (s->kernel.uprobe_multi)
+			bpf_program__set_expected_attach_type(
+				prog, (enum bpf_attach_type)KERNEL_UPROBE_MULTI);
+	}
+	if (!s->kernel.uprobe_multi)
+		bpf_program__set_autoload(s->skel->progs.multi_entry, false);
+}
+
+static int fill_entries(struct session *s)
+{
+	int fd, err = 0;
+	uint32_t key;
+
+#define ENTRY_OF(name, role, probes, args)                                                 \
+	key = ACL_C_##name;                                                                \
+	fd = bpf_program__fd(s->skel->progs.e_##name);                                     \
+	if (!err && bpf_map__update_elem(s->skel->maps.entries, &key, sizeof(key), &fd,    \
+					 sizeof(fd), BPF_ANY))                             \
+		err = -errno;
+	ACL_CALLS(ENTRY_OF)
+	return err;
+}
+
+static struct bpf_link *attach_tracepoint(struct bpf_program *prog, int id)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = (uint64_t)id,
+	};
+	int fd;
+
+	if (id < 0)
+		return NULL;
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	return bpf_program__attach_perf_event(prog, fd); /* owns fd from now on */
+}
+
+static int attach_processes(struct session *s, int fork_id, int exit_id)
+{
+	s->links[0] = bpf_program__attach(s->skel->progs.on_exec);
+	if (!s->links[0])
+		return kernel__explain("follow processes", errno);
+	s->links[1] = attach_tracepoint(s->skel->progs.on_fork, fork_id);
+	if (!s->links[1] && fork_id >= 0)
+		say("cannot follow processes that the program starts: %s", strerror(errno));
+	s->links[2] = attach_tracepoint(s->skel->progs.on_exit, exit_id);
+	return 0;
+}
+
+static int load(struct session *s)
+{
+	const struct options *opts = s->opts;
+	int fork_id, exit_id, err;
+	struct acl_cfg *cfg;
+
+	s->skel = aclguard_bpf__open();
+	if (!s->skel)
+		return refuse(ACL_EXIT_FAILED, "cannot open the BPF object: %s", strerror(errno));
+	cfg = &s->skel->rodata->cfg;
+	cfg->window = opts->window;
+	cfg->rules = opts->rules;
+	cfg->strict = opts->strict;
+	cfg->stacks = opts->stacks;
+	cfg->follow = 1;
+	cfg->loader_signal = SIGSTOP;
+	cfg->self = (uint32_t)getpid();
+	find_tracepoints(cfg, &fork_id, &exit_id);
+	s->skel->data->complete_since = 0; /* each process says for itself */
+	choose_programs(s);
+	err = aclguard_bpf__load(s->skel);
+	if (err) {
+		if (libbpf_last[0])
+			say("%s", libbpf_last);
+		return kernel__explain("load aclguard's BPF programs", -err);
+	}
+	err = s->kernel.uprobe_multi ? fill_entries(s) : 0;
+	if (err)
+		return kernel__explain("link aclguard's BPF programs", -err);
+	return attach_processes(s, fork_id, exit_id);
+}
+
+static int open_rings(struct session *s)
+{
+	s->violations = ring_buffer__new(bpf_map__fd(s->skel->maps.violations), on_violation, s,
+					 NULL);
+	s->life = ring_buffer__new(bpf_map__fd(s->skel->maps.life), on_life, s, NULL);
+	s->sweep = sweep__new(s->skel);
+	s->probes = probes__new(s->skel, s->kernel.uprobe_multi);
+	if (!s->violations || !s->life || !s->sweep || !s->probes ||
+	    watch_fd(s, ring_buffer__epoll_fd(s->violations), WAKE_VIOLATIONS) ||
+	    watch_fd(s, ring_buffer__epoll_fd(s->life), WAKE_LIFE))
+		return refuse(ACL_EXIT_FAILED, "cannot set up the rings: %s", strerror(errno));
+	return 0;
+}
+
+static int open_all(struct session *s)
+{
+	int err;
+
+	err = check_namespace();
+	if (!err)
+		err = kernel__probe(&s->kernel);
+	if (err)
+		return err;
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	s->sym = symbolizer__new(0);
+	if (s->epoll < 0 || !s->sym)
+		return refuse(ACL_EXIT_FAILED, "%s", strerror(errno));
+	err = open_output(s);
+	if (!err)
+		err = load(s);
+	if (!err)
+		err = open_rings(s);
+	return err;
+}
+
+static void free_all(struct session *s)
+{
+	for (size_t i = 0; i < sizeof(s->links) / sizeof(s->links[0]); i++)
+		bpf_link__destroy(s->links[i]);
+	probes__free(s->probes);
+	ring_buffer__free(s->violations);
+	ring_buffer__free(s->life);
+	sweep__free(s->sweep);
+	aclguard_bpf__destroy(s->skel);
+	stories__free(s->stories);
+	json__free(s->report.json);
+	symbolizer__free(s->sym);
+	tdestroy(s->watched, watched__free);
+	if (s->output && s->output != stderr)
+		fclose(s->output);
+	if (s->epoll >= 0)
+		close(s->epoll);
+	free(s);
+}
+
+int session__open(const struct options *opts, struct session **out)
+{
+	struct session *s = calloc(1, sizeof(*s));
+	int err;
+
+	if (!s)
+		return refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
+	s->opts = opts;
+	s->epoll = -1;
+	s->started = now_ns();
+	libbpf_verbose = opts->verbose;
+	libbpf_set_print(libbpf_print);
+	err = open_all(s);
+	if (err)
+		free_all(s);
+	else
+		*out = s;
+	return err;
+}
+
+/* ---- closing ------------------------------------------------------------- */
+
+static void sum_calls(struct session *s)
+{
+	int cpus = libbpf_num_possible_cpus();
+	struct acl_calls *per_cpu;
+
+	per_cpu = cpus > 0 ? calloc((size_t)cpus, sizeof(*per_cpu)) : NULL;
+	if (!per_cpu)
+		return;
+	for (uint32_t call = 0; call < ACL_C_MAX; call++) {
+		struct acl_calls *sum = &s->summary.calls[call];
+
+		if (bpf_map__lookup_elem(s->skel->maps.calls, &call, sizeof(call), per_cpu,
+					 (size_t)cpus * sizeof(*per_cpu), 0))
+			continue;
+		for (int i = 0; i < cpus; i++) {
+			sum->entered += per_cpu[i].entered;
+			sum->returned += per_cpu[i].returned;
+			sum->failed += per_cpu[i].failed;
+			sum->folded += per_cpu[i].folded;
+		}
+	}
+	free(per_cpu);
+}
+
+static void sum_losses(struct session *s)
+{
+	int cpus = libbpf_num_possible_cpus();
+	uint64_t *per_cpu = cpus > 0 ? calloc((size_t)cpus, sizeof(*per_cpu)) : NULL;
+
+	if (!per_cpu)
+		return;
+	for (uint32_t cause = 0; cause < ACL_L_MAX; cause++)
+		if (!bpf_map__lookup_elem(s->skel->maps.losses, &cause, sizeof(cause), per_cpu,
+					  (size_t)cpus * sizeof(*per_cpu), 0))
+			for (int i = 0; i < cpus; i++)
+				s->summary.losses[cause] += per_cpu[i];
+	free(per_cpu);
+}
+
+/* Processes that still run when we leave them. */
+static void sum_live(struct session *s)
+{
+	uint32_t *prev = NULL, key;
+	struct acl_proc p;
+
+	while (!bpf_map__get_next_key(s->skel->maps.procs, prev, &key, sizeof(key))) {
+		if (!bpf_map__lookup_elem(s->skel->maps.procs, &key, sizeof(key), &p, sizeof(p),
+					  0)) {
+			add_totals(&s->summary, &p);
+			stories__process_gone(s->stories, p.inc);
+		}
+		prev = &key;
+	}
+}
+
+static struct summary_library *list_libraries(struct session *s)
+{
+	size_t n = probes__libraries(s->probes);
+	struct summary_library *libs = calloc(n + 1, sizeof(*libs));
+
+	for (size_t i = 0; libs && i < n; i++) {
+		libs[i].path = probes__library(s->probes, i, &libs[i].functions);
+		libs[i].how = s->kernel.uprobe_multi ? "uprobe_multi" : "perf_event";
+	}
+	s->summary.libs = libs;
+	s->summary.n_libs = libs ? n : 0;
+	return libs;
+}
+
+static void summarize(struct session *s)
+{
+	struct summary_library *libs = list_libraries(s);
+
+	sum_calls(s);
+	sum_losses(s);
+	sum_live(s);
+	stories__finish(s->stories);
+	s->summary.duration_ns = now_ns() - s->started;
+	s->summary.counts = stories__counts(s->stories);
+	summary__print(&s->report, &s->summary);
+	free(libs);
+}
+
+int session__close(struct session *s)
+{
+	int status = 0;
+
+	ring_buffer__consume(s->violations);
+	ring_buffer__consume(s->life);
+	summarize(s);
+	if (s->opts->error_exitcode >= 0 && stories__count(s->stories, ACL_LEVEL_ERROR))
+		status = s->opts->error_exitcode;
+	if (stories__write_error(s->stories)) {
+		say("some reports could not be written: %s",
+		    strerror(-stories__write_error(s->stories)));
+		status = ACL_EXIT_OUTPUT;
+	}
+	free_all(s);
+	return status;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/*
+ * aclguard watch: attach to processes that run, and leave them as they were
+ * when they or we end.  Nothing of theirs is stopped or changed.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "exits.h"
+#include "options.h"
+#include "probes.h"
+#include "session.h"
+
+static int cannot_watch(pid_t pid, int err)
+{
+	if (err == -ESRCH)
+		return refuse(ACL_EXIT_NO_PROCESS, "no such process: %d", pid);
+	if (err == -EACCES || err == -EPERM)
+		return refuse(ACL_EXIT_PRIVILEGE,
+			      "not allowed to look at process %d: CAP_SYS_PTRACE is missing, or a "
+			      "policy forbids it",
+			      pid);
+	return refuse(ACL_EXIT_FAILED, "cannot watch process %d: %s", pid, strerror(-err));
+}
+
+/* A process without the runtime: wait for it, or refuse. */
+static int without_runtime(const struct options *opts, pid_t pid, int found)
+{
+	if (found & PROBES_EMPTY)
+		return refuse(ACL_EXIT_NO_SYMBOLS,
+			      "process %d maps a library that is named like the Ascend runtime but "
+			      "defines none of its calls.\n"
+			      "Perhaps it is a link-time stub: look which libascendcl.so or "
+			      "libacl_rt.so it has loaded in /proc/%d/maps.",
+			      pid, pid);
+	if (!opts->wait)
+		return refuse(ACL_EXIT_NO_LIBRARY,
+			      "process %d has not loaded the Ascend runtime (libascendcl.so, "
+			      "libacl_rt.so).\n"
+			      "Without --no-wait, aclguard waits for it.",
+			      pid);
+	say("process %d has not loaded the Ascend runtime yet: waiting for it", pid);
+	return 0;
+}
+
+static int attach(struct session *s, const struct options *opts, pid_t pid)
+{
+	int found, err;
+
+	err = session__add(s, pid, false);
+	if (err)
+		return cannot_watch(pid, err);
+	found = session__scan(s, pid);
+	if (found < 0)
+		return cannot_watch(pid, found);
+	if (!(found & PROBES_RUNTIME))
+		return without_runtime(opts, pid, found);
+	err = session__complete(s, pid);
+	if (err)
+		return cannot_watch(pid, err);
+	if (opts->verbose)
+		say("attached to process %d", pid);
+	return 0;
+}
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int command_watch(const struct options *opts)
+{
+	struct session *s;
+	int err, sfd, ours;
+
+	sfd = open_signals();
+	if (sfd < 0)
+		return refuse(ACL_EXIT_FAILED, "cannot take signals: %s", strerror(-sfd));
+	err = session__open(opts, &s);
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < opts->npids; i++)
+		err = attach(s, opts, opts->pids[i]);
+	if (!err) {
+		err = session__wait(s, sfd, -1);
+		if (err < 0)
+			err = refuse(ACL_EXIT_FAILED, "cannot wait: %s", strerror(-err));
+		else
+			err = 0;
+	}
+	ours = session__close(s);
+	close(sfd);
+	return err ? err : ours;
+}
