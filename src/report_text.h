@@ -11,6 +11,23 @@
 #define REPORT_FRAMES_MAX (ACL_STACK_MAX + 2)
 #define REPORT_REMEDY_MAX 512 /* bytes that hold every remedy */
 
+/*
+ * Text on its way to a FILE, so that what belongs together is one write.  Goes
+ * out when full and at report_out__flush(), which returns the first error.
+ */
+struct report_out {
+	FILE *f;
+	int err;
+	size_t len;
+	char buf[8192];
+};
+
+void report_out__init(struct report_out *o, FILE *f);
+/* What is longer than the buffer is cut. */
+__attribute__((format(printf, 2, 3))) void report_out__printf(struct report_out *o, const char *fmt,
+							      ...);
+int report_out__flush(struct report_out *o);
+
 struct report_frames {
 	uint64_t addr[REPORT_FRAMES_MAX];
 	unsigned int n;
@@ -32,6 +49,16 @@ uint64_t report__event(const struct acl_violation *v);
 
 /* CLOCK_MONOTONIC in ns. */
 uint64_t report__now(void);
+
+/* Whether the verdict fell when the call was over; the caller's code comes next then. */
+bool report__is_at_return(const struct acl_violation *v);
+
+/* Whether the stream query is what told that the copy is done. */
+bool report__is_stream_query(const struct acl_violation *v);
+
+/* A signed time for people: "-35.2 us", "1.204 s". */
+#define REPORT_SPAN_MAX 32
+const char *report__span(char buf[REPORT_SPAN_MAX], int64_t ns);
 
 /*
  * Headline and history go out in one write, before the stack is looked at;

@@ -37,6 +37,11 @@ struct report_cfg {
 	bool strict;	    /* notes are wanted */
 	uint32_t rules;	    /* mask of ACL_RULE_BIT() that are wanted */
 	uint64_t window_ns; /* after which a poll counts as old */
+	/*
+	 * CLOCK_REALTIME minus CLOCK_MONOTONIC where a recording was made; 0: the
+	 * records are of here and now.  With it, no latency is measured.
+	 */
+	int64_t wall_offset_ns;
 };
 
 struct story_counts {
@@ -65,7 +70,10 @@ int stories__sequel(struct stories *st, const struct acl_sequel *s, size_t size)
  */
 uint64_t stories__timeout(struct stories *st, uint64_t now_ns);
 
-/* The incarnation is gone (exit or exec): end its stories. */
+/*
+ * The incarnation is gone (exit or exec): end its stories.  Deliver first what
+ * the violations' ring still holds of it.
+ */
 void stories__process_gone(struct stories *st, uint64_t inc);
 /* The watch ends, the processes may go on: end all stories. */
 void stories__finish(struct stories *st);
