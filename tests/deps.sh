@@ -28,6 +28,7 @@ needs() {
 	build  lib   libdw>=0.180        libdw-dev         elfutils-devel
 	build  lib   zlib                zlib1g-dev        zlib-devel
 	build  lib   json-c>=0.13        libjson-c-dev     json-c-devel
+	build  file  uthash.h            uthash-dev        uthash-devel
 	build  lib   libcap-ng           libcap-ng-dev     libcap-ng-devel
 	build  lib   libseccomp          libseccomp-dev    libseccomp-devel
 	test   lib   cmocka>=1.1.5       libcmocka-dev     libcmocka-devel
