@@ -127,6 +127,19 @@ ACL_FN void acl_args__2d(struct pt_regs *ctx, struct acl_enter *in)
 	in->args[5] = stream;
 }
 
+/* Argument `i`, from 0, of those that are on the stack on both machines. */
+ACL_FN __u64 acl_args__stacked(struct pt_regs *ctx, int i)
+{
+	__u64 val = 0;
+
+#if defined(__TARGET_ARCH_x86)
+	bpf_probe_read_user(&val, sizeof(val), (void *)(PT_REGS_SP(ctx) + ACL_STACK_ARG(i - 6)));
+#else
+	bpf_probe_read_user(&val, sizeof(val), (void *)(PT_REGS_SP(ctx) + 8 * (i - 8)));
+#endif
+	return val;
+}
+
 /* Brings the arguments into the order that machine.h expects of the role. */
 ACL_FN void acl_args__fetch(struct pt_regs *ctx, struct acl_enter *in, enum acl_call call,
 			    enum acl_role role, const char *letters)
@@ -160,6 +173,10 @@ ACL_FN void acl_args__fetch(struct pt_regs *ctx, struct acl_enter *in, enum acl_
 		break;
 	case ACL_R_COPY_2D:
 		acl_args__2d(ctx, in);
+		break;
+	case ACL_R_COPY_BATCH:
+		/* the stream is the last one, behind failIndex where there is that */
+		in->args[5] = acl_args__stacked(ctx, n - 1);
 		break;
 	case ACL_R_WAY:
 		if (letters[1] == 's')

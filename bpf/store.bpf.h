@@ -43,6 +43,9 @@ ACL_MAP(inherits, struct acl_key, struct acl_inherits, 8192);
 ACL_MAP(names, struct acl_key, __u64, 16384);
 ACL_MAP(ctxs, struct acl_key, struct acl_ctx, 4096);
 ACL_MAP(descs, struct acl_key, struct acl_desc, 4096);
+ACL_MAP(deads, struct acl_key, struct acl_dead, 32768);
+ACL_MAP(ranges, struct acl_key, struct acl_dead, 16384);
+ACL_MAP(graves, struct acl_key, __u64, 32768);
 ACL_MAP(locks, __u64, __u8, 4096);
 
 struct {
@@ -104,6 +107,9 @@ ACL_TABLE(inherits, inherits, struct acl_inherits)
 ACL_TABLE(name, names, __u64)
 ACL_TABLE(ctx, ctxs, struct acl_ctx)
 ACL_TABLE(desc, descs, struct acl_desc)
+ACL_TABLE(dead, deads, struct acl_dead)
+ACL_TABLE(range, ranges, struct acl_dead)
+ACL_TABLE(grave, graves, __u64)
 
 ACL_FN void acl_loss__count(enum acl_loss cause)
 {
@@ -164,6 +170,16 @@ ACL_FN __u64 acl_complete(struct acl_env *env)
 	if (t && t->complete > since)
 		since = t->complete;
 	return since;
+}
+
+/* The arrays of a batch copy, which are still there at its return. */
+ACL_FN int acl_batch__entry(struct acl_env *env, const struct acl_frame *f, __u32 i,
+			    struct acl_enter *in)
+{
+	(void)env;
+	return bpf_probe_read_user(&in->args[0], 8, (void *)(f->args[0] + 8ULL * i)) ||
+	       bpf_probe_read_user(&in->args[2], 8, (void *)(f->args[2] + 8ULL * i)) ||
+	       bpf_probe_read_user(&in->args[3], 8, (void *)(f->args[3] + 8ULL * i));
 }
 
 ACL_FN struct acl_violation *acl_violation__begin(struct acl_env *env)

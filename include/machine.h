@@ -9,7 +9,9 @@
  *   int acl_T__add(env, id, val)           insert, -EEXIST if present
  *   void acl_T__drop(env, id)              remove
  *       for T in buf, copies, event, seen, stream, inherits, name (__u64),
- *       ctx, desc
+ *       ctx, desc, dead, range (struct acl_dead), grave (__u64)
+ *   int acl_batch__entry(env, f, i, struct acl_enter *)   args 0, 2, 3 of the
+ *                                          i-th copy of a batch: dst, src, len
  *   int acl_lock(env, id)                  0, or -EBUSY after a bounded wait
  *   void acl_unlock(env, id)
  *   __u64 acl_new_id(env)
@@ -86,6 +88,12 @@ ACL_FN __u32 acl_index(__u32 i, __u32 mask)
 {
 	acl_opaque(i);
 	return i & mask;
+}
+
+/* The frame of a call, by how many are in progress outside of it. */
+ACL_FN struct acl_frame *acl_thread__frame(struct acl_thread *th, __u32 nr)
+{
+	return &th->f[acl_index(nr, ACL_NEST_MAX - 1)];
 }
 
 /* floor(log2(size)), within the classes there are */
@@ -361,6 +369,67 @@ ACL_FN void acl_undo__inherits(struct acl_env *env, struct acl_undo *u, __u64 id
 	u->n = ACL_COVERS_MAX;
 }
 
+/* ---- what is no more ---------------------------------------------------- */
+
+/* Keys of the dead and of their graves: no address has its top byte set. */
+ACL_FN __u64 acl_grave__key(enum acl_grave kind, __u64 handle)
+{
+	return ((__u64)kind << 56) | (handle & ~ACL_TOKEN_MASK);
+}
+
+/* Another one has the grave by now: forget whom it held. */
+ACL_FN void acl_grave__clear(struct acl_env *env, __u64 key, __u32 grave)
+{
+	struct acl_dead *d = acl_dead__get(env, key), *r;
+
+	if (!d || d->grave != grave)
+		return; /* created, and perhaps dead again, since */
+	r = d->range ? acl_range__get(env, d->range) : 0;
+	if (r && r->id == d->id)
+		acl_range__drop(env, d->range);
+	acl_dead__drop(env, key);
+	acl_loss(env, ACL_L_EVICTED);
+}
+
+/* `range`: key of a buffer's range, 0 for none. */
+ACL_OUTLINE void acl_dead__bury(struct acl_env *env, const struct acl_dead *d, __u32 kind)
+{
+	struct acl_proc *p = env->proc;
+	__u64 key = acl_grave__key(kind, d->base), *old, n;
+	__u32 grave;
+
+	if (acl_lock(env, env->inc)) {
+		acl_loss(env, ACL_L_CONTENDED);
+		return;
+	}
+	n = p->buried[acl_index(kind, 1)]++;
+	acl_unlock(env, env->inc);
+	grave = n % ACL_GRAVES_MAX;
+	old = acl_grave__get(env, acl_grave__key(kind, grave));
+	if (old)
+		acl_grave__clear(env, *old, grave);
+	env->th->scratch.dead = *d;
+	env->th->scratch.dead.grave = grave;
+	if (acl_grave__put(env, acl_grave__key(kind, grave), &key) ||
+	    acl_dead__put(env, key, &env->th->scratch.dead)) {
+		acl_loss(env, ACL_L_EVICTED);
+		return;
+	}
+	if (d->range && acl_range__put(env, d->range, &env->th->scratch.dead))
+		acl_loss(env, ACL_L_EVICTED);
+}
+
+/* The handle is in use again. */
+ACL_FN void acl_dead__revive(struct acl_env *env, enum acl_grave kind, __u64 handle)
+{
+	acl_dead__drop(env, acl_grave__key(kind, handle));
+}
+
+ACL_FN int acl_dead__is(struct acl_env *env, enum acl_grave kind, __u64 handle)
+{
+	return acl_dead__get(env, acl_grave__key(kind, handle)) != 0;
+}
+
 /* ---- buffers ----------------------------------------------------------- */
 
 /*
@@ -425,7 +494,42 @@ ACL_OUTLINE void acl_buf__find_base(struct acl_env *env, __u64 base)
 			return;
 }
 
+ACL_FN void acl_range__probe(struct acl_env *env, __u64 addr, __u32 cls)
+{
+	__u64 key = acl_chunk(addr, cls);
+	const struct acl_dead *d;
+
+	for (int i = 0; i < 3; i++) {
+		d = acl_range__get(env, key);
+		if (d && addr - d->base < d->size) {
+			env->th->found = key;
+			return;
+		}
+		key -= 1ULL << cls;
+	}
+}
+
+/* The released range that contains an address. */
+ACL_FN void acl_range__find(struct acl_env *env, __u64 addr)
+{
+	struct acl_proc *p = env->proc;
+
+	env->th->found = 0;
+	for (__u32 cls = ACL_CLASS_MIN; cls <= ACL_CLASS_MAX && !env->th->found; cls++)
+		if (p->classes[cls])
+			acl_range__probe(env, addr, cls);
+}
+
 #ifdef __BPF__
+__attribute__((noinline)) int acl_range__seek(__u64 addr)
+{
+	struct acl_env env;
+
+	if (acl_env__resume(&env))
+		acl_range__find(&env, addr);
+	return 0;
+}
+
 /* Not static: so the verifier looks at it once, not wherever it is called. */
 __attribute__((noinline)) int acl_buf__seek(__u64 addr)
 {
@@ -437,6 +541,7 @@ __attribute__((noinline)) int acl_buf__seek(__u64 addr)
 }
 #else
 #define acl_buf__seek(addr) acl_buf__find(env, addr)
+#define acl_range__seek(addr) acl_range__find(env, addr)
 #endif
 
 ACL_FN struct acl_buf *acl_buf__at(struct acl_env *env, __u64 addr)
@@ -504,6 +609,7 @@ ACL_OUTLINE void acl_buf__make(struct acl_env *env, const struct acl_frame *f, _
 		acl_loss(env, ACL_L_BUF_FULL);
 		return;
 	}
+	acl_dead__revive(env, ACL_GRAVE_BUF, base);
 	acl_proc__count(&env->proc->bufs_made, 1);
 	acl_proc__count(&env->proc->bytes_made, size);
 }
@@ -636,8 +742,19 @@ ACL_OUTLINE void acl_copy__enter(struct acl_env *env, struct acl_frame *f, __u32
 	__u32 nr = 0;
 	__u64 id;
 
-	if (!b || end > 1)
+	if (end > 1)
 		return;
+	if (!b) {
+		/* pageable memory, or a buffer that is no more: told at the return */
+		acl_range__seek(copy->addr);
+		if (env->th->found && !f->dead) {
+			f->dead = 1;
+			f->aux = env->th->found;
+			f->undo.copy[end].prev = *copy;
+			f->obj = end;
+		}
+		return;
+	}
 	id = b->id;
 	if (acl_lock(env, id)) {
 		acl_loss(env, ACL_L_CONTENDED);
@@ -781,6 +898,8 @@ ACL_OUTLINE struct acl_event *acl_event__make(struct acl_env *env, __u64 handle,
 		env->proc->suspect[ACL_S_FULL] = 1;
 		return 0;
 	}
+	if (call != ACL_C_MAX)
+		acl_dead__revive(env, ACL_GRAVE_EVENT, handle);
 	acl_proc__count(&env->proc->events_made, 1);
 	return acl_event__get(env, handle);
 }
@@ -795,7 +914,7 @@ ACL_FN struct acl_event *acl_event__of(struct acl_env *env, struct acl_frame *f,
 	if (!handle)
 		return 0;
 	if (!e)
-		acl_loss(env, ACL_L_MISSED_CREATE);
+		f->dead = acl_dead__is(env, ACL_GRAVE_EVENT, handle);
 	f->made = 1;
 	return acl_event__make(env, handle, env->pos, ACL_C_MAX, 0);
 }
@@ -1228,7 +1347,8 @@ ACL_FN void acl_free__enter(struct acl_env *env, struct acl_frame *f, int judged
 	int locked;
 
 	if (!b) {
-		if (judged)
+		f->dead = acl_dead__is(env, ACL_GRAVE_BUF, f->args[0]);
+		if (judged && !f->dead)
 			f->verdict = acl_unknown__judge(env, f);
 		return;
 	}
@@ -1272,7 +1392,99 @@ ACL_OUTLINE void acl_free__failed(struct acl_env *env, const struct acl_frame *f
 	acl_violation__end(env, v);
 }
 
-ACL_OUTLINE void acl_free__leave(struct acl_env *env, struct acl_frame *f, __s32 ret)
+/* ---- uses of the dead --------------------------------------------------- */
+
+/*
+ * A call on something that is no more: wrong if the runtime refused it.  If
+ * it did not, a creation was missed.
+ */
+ACL_OUTLINE void acl_dead__used(struct acl_env *env, const struct acl_frame *f, __u64 key,
+				enum acl_rule rule, __s32 ret)
+{
+	const struct acl_dead *d = acl_dead__get(env, key);
+	struct acl_violation *v;
+
+	if (!ret) {
+		acl_loss(env, ACL_L_MISSED_CREATE);
+		acl_dead__drop(env, key);
+		return;
+	}
+	if (!d || !acl_rule__wanted(env, rule, ACL_LEVEL_ERROR))
+		return;
+	v = acl_report__begin(env, f, rule);
+	if (!v)
+		return;
+	v->ptr = d->base;
+	v->ret = ret;
+	v->ended.id = d->id;
+	v->ended.size = d->size;
+	v->ended.pos = d->pos;
+	v->ended.tid = d->tid;
+	v->level = acl_verdict__level(rule, 0, 0, 0, 0);
+	v->hazard = acl_verdict__hazard(rule, -1);
+	v->evidence = ACL_EV_CONFIRMED;
+	acl_violation__end(env, v);
+}
+
+ACL_FN void acl_event__used_dead(struct acl_env *env, const struct acl_frame *f, __u64 handle,
+				 enum acl_rule rule, __s32 ret)
+{
+	if (f->dead)
+		acl_dead__used(env, f, acl_grave__key(ACL_GRAVE_EVENT, handle), rule, ret);
+}
+
+/* A copy that succeeded lay in a range that was released before. */
+ACL_OUTLINE void acl_copy__used_dead(struct acl_env *env, struct acl_frame *f)
+{
+	const struct acl_dead *d = f->dead ? acl_range__get(env, f->aux) : 0;
+	const struct acl_copy *c = &f->undo.copy[acl_index(f->obj, 1)].prev;
+	const struct acl_stream *s;
+	struct acl_violation *v;
+
+	if (!d || !acl_rule__wanted(env, ACL_RULE_COPY_AFTER_FREE, ACL_LEVEL_ERROR))
+		return;
+	s = acl_stream__get(env, c->stream);
+	v = acl_report__begin(env, f, ACL_RULE_COPY_AFTER_FREE);
+	if (!v)
+		return;
+	v->ptr = c->addr;
+	v->copy = *c;
+	if (s) {
+		v->stream.id = s->id;
+		v->stream.handle = s->handle;
+		v->stream.dev = s->dev;
+		v->stream.is_default = s->is_default;
+	}
+	v->ended.id = d->id;
+	v->ended.base = d->base;
+	v->ended.size = d->size;
+	v->ended.pos = d->pos;
+	v->ended.tid = d->tid;
+	v->suspects = acl_suspect__mask(env->proc->suspect);
+	v->level = acl_verdict__level(ACL_RULE_COPY_AFTER_FREE, 0, 0, 0, 0);
+	v->hazard = acl_verdict__hazard(ACL_RULE_COPY_AFTER_FREE, -1);
+	v->evidence = acl_verdict__evidence(v->suspects);
+	acl_violation__end(env, v);
+}
+
+ACL_FN void acl_free__done(struct acl_env *env, const struct acl_frame *f,
+			   const struct acl_buf *b, int bury)
+{
+	struct acl_dead d = {
+		.id = b->id,
+		.base = b->base,
+		.size = b->size,
+		.pos = f->pos,
+		.range = f->aux,
+		.tid = env->tid,
+	};
+
+	acl_buf__remove(env, f->aux, f->obj);
+	if (bury)
+		acl_dead__bury(env, &d, ACL_GRAVE_BUF);
+}
+
+ACL_OUTLINE void acl_free__leave(struct acl_env *env, struct acl_frame *f, __s32 ret, int is_free)
 {
 	struct acl_buf *b = f->obj ? acl_buf__get(env, f->aux) : 0;
 
@@ -1281,14 +1493,16 @@ ACL_OUTLINE void acl_free__leave(struct acl_env *env, struct acl_frame *f, __s32
 	acl_opaque(b);
 	if (f->verdict)
 		acl_sequel__send(env, ACL_REC_RELEASED, f->verdict, f->call, f->pos, ret);
-	if (ret) {
+	if (f->dead) {
+		acl_dead__used(env, f, acl_grave__key(ACL_GRAVE_BUF, f->args[0]),
+			       ACL_RULE_DOUBLE_FREE, ret);
+	} else if (ret) {
 		if (b)
 			b->dying = 0;
 		acl_free__failed(env, f, b, ret);
-		return;
+	} else if (b) {
+		acl_free__done(env, f, b, is_free);
 	}
-	if (b)
-		acl_buf__remove(env, f->aux, f->obj);
 }
 
 /* ---- calls, at their entry --------------------------------------------- */
@@ -1355,6 +1569,8 @@ ACL_FN void acl_enter__query(struct acl_env *env, struct acl_frame *f)
 	f->obj = 0;
 	if (e && !e->dying)
 		acl_event__snapshot(env, f, e);
+	if (!e)
+		f->dead = acl_dead__is(env, ACL_GRAVE_EVENT, f->args[0]);
 }
 
 ACL_FN void acl_enter__destroy_event(struct acl_env *env, struct acl_frame *f)
@@ -1363,6 +1579,8 @@ ACL_FN void acl_enter__destroy_event(struct acl_env *env, struct acl_frame *f)
 
 	env->th->poll_pos = 0;
 	f->obj = 0;
+	if (!e)
+		f->dead = acl_dead__is(env, ACL_GRAVE_EVENT, f->args[0]);
 	if (!e || e->dying)
 		return;
 	f->obj = e->id;
@@ -1384,6 +1602,8 @@ ACL_FN void acl_enter__wait(struct acl_env *env, struct acl_frame *f)
 	struct acl_inherits *in, *from;
 
 	f->obj = 0;
+	if (!e)
+		f->dead = acl_dead__is(env, ACL_GRAVE_EVENT, f->args[1]);
 	if (!t || !e || e->dying)
 		return;
 	if (e->captured) {
@@ -1464,6 +1684,9 @@ ACL_FN void acl_leave__record(struct acl_env *env, struct acl_frame *f, __s32 re
 {
 	struct acl_event *e = acl_event__same(env, f->args[0], f->obj);
 
+	acl_event__used_dead(env, f, f->args[0], ACL_RULE_EVENT_USE_AFTER_DESTROY, ret);
+	if (f->made && !f->dead && !ret)
+		acl_loss(env, ACL_L_MISSED_CREATE);
 	if (!e)
 		return;
 	__sync_fetch_and_add(&e->busy, -1);
@@ -1486,6 +1709,7 @@ ACL_FN void acl_leave__record(struct acl_env *env, struct acl_frame *f, __s32 re
 ACL_FN void acl_leave__query(struct acl_env *env, struct acl_frame *f, __s32 ret, int complete,
 			     enum acl_learn kind)
 {
+	acl_event__used_dead(env, f, f->args[0], ACL_RULE_EVENT_USE_AFTER_DESTROY, ret);
 	if (ret || !complete)
 		return;
 	if (acl_event__undisturbed(env, f))
@@ -1496,6 +1720,7 @@ ACL_OUTLINE void acl_leave__destroy_event(struct acl_env *env, struct acl_frame 
 {
 	struct acl_event *e;
 
+	acl_event__used_dead(env, f, f->args[0], ACL_RULE_EVENT_DOUBLE_DESTROY, ret);
 	if (!f->obj)
 		return;
 	e = acl_event__same(env, f->args[0], f->obj);
@@ -1513,14 +1738,24 @@ ACL_OUTLINE void acl_leave__destroy_event(struct acl_env *env, struct acl_frame 
 	}
 	if (e && e->verdict)
 		acl_sequel__send(env, ACL_REC_DESTROYED, f->obj, f->call, f->pos, ret);
-	if (e)
+	if (e) {
+		struct acl_dead d = {
+			.id = f->obj,
+			.base = f->args[0],
+			.pos = f->pos,
+			.tid = env->tid,
+		};
+
 		acl_event__remove(env, f->args[0], f->obj);
+		acl_dead__bury(env, &d, ACL_GRAVE_EVENT);
+	}
 }
 
 ACL_FN void acl_leave__wait(struct acl_env *env, struct acl_frame *f, __s32 ret)
 {
 	struct acl_inherits *in;
 
+	acl_event__used_dead(env, f, f->args[1], ACL_RULE_EVENT_USE_AFTER_DESTROY, ret);
 	if (!ret || !f->obj)
 		return;
 	if (acl_lock(env, f->obj)) {
@@ -1614,6 +1849,74 @@ ACL_FN void acl_leave__reset_device(struct acl_env *env, const struct acl_frame 
 	}
 	env->proc->dev_refs[acl_dev__index(dev)] = 0;
 	acl_proc__settle(env, dev, f->pos);
+}
+
+/*
+ * The copies of a batch.  They are many, so they are entered when the call has
+ * succeeded, at the position of its entry, and there is nothing to take back.
+ */
+#ifdef __BPF__
+__attribute__((noinline)) int acl_batch__copy(__u32 i)
+{
+	struct acl_enter in;
+	struct acl_frame *f;
+	struct acl_env env;
+
+	if (!acl_env__resume(&env))
+		return 0;
+	f = acl_thread__frame(env.th, env.th->depth);
+	env.pos = f->pos;
+	if (acl_batch__entry(&env, f, i, &in)) {
+		acl_loss(&env, ACL_L_FAULT);
+		return 0;
+	}
+	acl_copy__submit(&env, f, in.args[0], in.args[3], in.args[2], in.args[3],
+			 ACL_KIND_DEFAULT, f->args[5]);
+	return 0;
+}
+#else
+ACL_FN void acl_batch__copy_native(struct acl_env *env, struct acl_frame *f, __u32 i)
+{
+	__u64 pos = env->pos;
+	struct acl_enter in;
+
+	if (acl_batch__entry(env, f, i, &in)) {
+		acl_loss(env, ACL_L_FAULT);
+		return;
+	}
+	env->pos = f->pos;
+	acl_copy__submit(env, f, in.args[0], in.args[3], in.args[2], in.args[3],
+			 ACL_KIND_DEFAULT, f->args[5]);
+	env->pos = pos;
+}
+#define acl_batch__copy(i) acl_batch__copy_native(env, f, i)
+#endif
+
+ACL_FN void acl_leave__batch(struct acl_env *env, struct acl_frame *f)
+{
+	for (__u32 i = 0; i < ACL_BATCH_MAX; i++) {
+		if (i >= f->args[4])
+			return;
+		f->dead = 0;
+		acl_batch__copy(i);
+		acl_copy__used_dead(env, f);
+	}
+	if (f->args[4] > ACL_BATCH_MAX)
+		acl_loss(env, ACL_L_UNSEEN_COPY);
+}
+
+/* Others may now see the event complete, and tell each other. */
+ACL_FN void acl_leave__export(struct acl_env *env, struct acl_frame *f)
+{
+	struct acl_event *e = acl_event__get(env, f->args[0]);
+	struct acl_stream *s;
+
+	if (!e || e->dying)
+		return;
+	e->shared = 1;
+	s = e->rec.stream ? acl_stream__get(env, e->rec.stream) : 0;
+	if (s)
+		acl_raise(s->way, e->rec.pos);
 }
 
 ACL_FN void acl_ctx__learn(struct acl_env *env, __u64 ctx, __u64 token, __s32 dev)
@@ -1712,12 +2015,6 @@ ACL_OUTLINE void acl_frame__abandon(struct acl_env *env, struct acl_frame *f)
 	}
 }
 
-/* The frame of a call, by how many are in progress outside of it. */
-ACL_FN struct acl_frame *acl_thread__frame(struct acl_thread *th, __u32 nr)
-{
-	return &th->f[acl_index(nr, ACL_NEST_MAX - 1)];
-}
-
 /* Frames below a stack pointer were left by longjmp, or lost their return. */
 ACL_FN void acl_thread__unwind(struct acl_env *env, __u64 sp)
 {
@@ -1776,6 +2073,7 @@ ACL_OUTLINE int acl_thread__push(struct acl_env *env, const struct acl_enter *in
 	f->aux = 0;
 	f->busy = 0;
 	f->made = 0;
+	f->dead = 0;
 	f->undo.n = 0;
 	return ACL_PUSH_NEW;
 }
@@ -1885,11 +2183,11 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 	case ACL_R_FREE_SYNC:
 		if (!ret)
 			acl_proc__settle(env, env->th->dev, f->pos);
-		acl_free__leave(env, f, ret);
+		acl_free__leave(env, f, ret, 1);
 		break;
 	case ACL_R_FREE:
 	case ACL_R_UNREGISTER:
-		acl_free__leave(env, f, ret);
+		acl_free__leave(env, f, ret, role == ACL_R_FREE);
 		break;
 	case ACL_R_EV_CREATE:
 		if (!ret && out->out_ok)
@@ -1919,6 +2217,7 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 		break;
 	case ACL_R_EV_SYNC:
 		env->th->poll_pos = 0;
+		acl_event__used_dead(env, f, f->args[0], ACL_RULE_EVENT_USE_AFTER_DESTROY, ret);
 		if (!ret)
 			acl_event__complete(env, f, ACL_LEARN_WAITED);
 		break;
@@ -1981,7 +2280,17 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 		if (ret) {
 			acl_copy__undo(env, f, 0);
 			acl_copy__undo(env, f, 1);
+		} else {
+			acl_copy__used_dead(env, f);
 		}
+		break;
+	case ACL_R_COPY_BATCH:
+		if (!ret)
+			acl_leave__batch(env, f);
+		break;
+	case ACL_R_EV_IPC_EXPORT:
+		if (!ret)
+			acl_leave__export(env, f);
 		break;
 	case ACL_R_COPY_DESC_SET:
 		if (!ret) {

@@ -78,6 +78,11 @@ struct acl_violation {
 		__u32 records, flags, tid;
 		__u32 call; /* creating call; ACL_C_MAX if it was not seen */
 	} event; /* the polled one */
+	struct {
+		__u64 id, base, size, pos;
+		__u32 tid;
+		__u32 _pad;
+	} ended; /* what was released or destroyed before, and is used again; id 0: no such */
 	__u64 ip;
 	__u64 ret_addr; /* where the judged call returns to */
 	char comm[ACL_COMM_LEN];

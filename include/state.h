@@ -33,7 +33,7 @@
 #define ACL_BATCH_MAX 64     /* entries of a batch copy that are read */
 #define ACL_CLASS_MIN 6	     /* buffers are filed by log2 of their size, */
 #define ACL_CLASS_MAX 47     /* from 64 bytes to 128 TiB and more */
-#define ACL_FREED_MAX 1024   /* freed ranges remembered of a process */
+#define ACL_GRAVES_MAX 1024  /* released buffers remembered of a process; events likewise */
 #define ACL_COVERS_MAX (1 + ACL_INHERITS_MAX)
 #define ACL_UNDO_COVERS (ACL_SEEN_INLINE + ACL_SEEN_MORE + ACL_COVERS_MAX)
 
@@ -177,14 +177,25 @@ struct acl_desc {
 	__u32 _pad;
 };
 
-/* Ranges released and handles destroyed, to recognise a later use. */
+enum acl_grave {
+	ACL_GRAVE_BUF = 1,
+	ACL_GRAVE_EVENT = 2,
+	ACL_GRAVE_KINDS,
+};
+
+/*
+ * A buffer released or an event destroyed, to recognise a later use of it.
+ * Filed by handle, and a buffer's range once more as live ones are; the last
+ * ACL_GRAVES_MAX of each kind are remembered of a process.
+ */
 struct acl_dead {
-	__u64 id; /* of the object that was */
-	__u64 base;
-	__u64 size;
-	__u64 pos; /* of the release */
-	__u32 tid;
-	__u32 _pad;
+	__u64 id;    /* of the object that was */
+	__u64 base;  /* address or handle */
+	__u64 size;  /* bytes; 0 for an event */
+	__u64 pos;   /* of the call that ended it */
+	__u64 range; /* key of the range, 0 if there is none */
+	__u32 grave; /* which of the graves it lies in */
+	__u32 tid;   /* ended by */
 };
 
 /* What a call in progress may have to take back, or must remember. */
@@ -221,6 +232,8 @@ struct acl_frame {
 	__u16 call;    /* enum acl_call */
 	__u8 busy;     /* the event had a record or reset in progress at entry */
 	__u8 made;     /* the object was first seen by this very call */
+	__u8 dead;     /* the object was dead when the call was entered */
+	__u8 _pad[7];
 	struct acl_undo undo;
 };
 
@@ -249,6 +262,7 @@ struct acl_thread {
 		struct acl_inherits inherits;
 		struct acl_ctx ctx;
 		struct acl_desc desc;
+		struct acl_dead dead;
 	} scratch;
 };
 
@@ -270,7 +284,7 @@ struct acl_proc {
 	__u64 bytes_made, bytes_gone;
 	__u64 events_made, events_gone;
 	__u64 streams_made, streams_gone;
-	__u64 freed; /* ranges ever put among the freed ones */
+	__u64 buried[ACL_GRAVE_KINDS]; /* put into graves, ever */
 	__u64 losses[ACL_L_MAX];
 };
 

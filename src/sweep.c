@@ -81,6 +81,7 @@ uint64_t sweep__run(struct sweep *sw, uint64_t now)
 		sw->skel->maps.bufs,	sw->skel->maps.copies,	 sw->skel->maps.events,
 		sw->skel->maps.seens,	sw->skel->maps.streams,	 sw->skel->maps.inherits,
 		sw->skel->maps.names,	sw->skel->maps.ctxs,	 sw->skel->maps.descs,
+		sw->skel->maps.deads,	sw->skel->maps.ranges,	 sw->skel->maps.graves,
 	};
 
 	if (!sw->ndead)
