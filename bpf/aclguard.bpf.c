@@ -205,7 +205,7 @@ ACL_FN struct acl_calls *acl_calls__of(__u32 call)
 ACL_FN int acl_on_entry(struct pt_regs *ctx, enum acl_call call, enum acl_role role,
 			enum acl_probes probes, const char *letters)
 {
-	struct acl_enter in;
+	struct acl_enter in = {};
 	struct acl_calls *n;
 	struct acl_env env;
 	struct acl_frame *f;
@@ -220,6 +220,7 @@ ACL_FN int acl_on_entry(struct pt_regs *ctx, enum acl_call call, enum acl_role r
 	in.sp = PT_REGS_SP(ctx);
 	in.call = call;
 	acl_args__fetch(ctx, &in, call, role, letters);
+	acl_trace__enter(&env, &in, ACL_REC_ENTER);
 	if (probes == ACL_P_ENTRY) {
 		__sync_fetch_and_add(&n->entered, 1);
 		acl_machine__once(&env, role, &in);
@@ -313,7 +314,7 @@ ACL_FN void acl_out__fetch(struct acl_env *env, enum acl_role role, const struct
 
 ACL_FN int acl_on_return(struct pt_regs *ctx)
 {
-	struct acl_leave out;
+	struct acl_leave out = {};
 	struct acl_frame *f;
 	struct acl_calls *n;
 	struct acl_env env;
@@ -328,8 +329,11 @@ ACL_FN int acl_on_return(struct pt_regs *ctx)
 #else
 	out.sp = PT_REGS_SP(ctx);
 #endif
+	out.ret = (__s32)PT_REGS_RC(ctx);
+	out.pos = env.pos;
 	pop = acl_thread__pop(&env, out.sp);
 	if (pop != ACL_POP_FRAME) {
+		acl_trace__leave(&env, &out);
 		if (pop == ACL_POP_NONE)
 			acl_loss(&env, ACL_L_NO_ENTRY);
 		return 0;
@@ -342,13 +346,15 @@ ACL_FN int acl_on_return(struct pt_regs *ctx)
 	n = acl_calls__of(call);
 	if (!n)
 		return 0;
-	out.ret = (__s32)PT_REGS_RC(ctx);
-	out.pos = env.pos;
 	__sync_fetch_and_add(&n->returned, 1);
 	if (out.ret)
 		__sync_fetch_and_add(&n->failed, 1);
 	acl_out__fetch(&env, role, f, &out);
+	if (role != ACL_R_COPY_BATCH)
+		acl_trace__leave(&env, &out);
 	acl_machine__leave(&env, f, role, &out);
+	if (role == ACL_R_COPY_BATCH) /* after its copies */
+		acl_trace__leave(&env, &out);
 	return 0;
 }
 
@@ -389,6 +395,21 @@ int on_exec(void *ctx)
 	return 0;
 }
 
+ACL_FN void on_thread_exit(struct acl_env *env)
+{
+	struct acl_head *h;
+
+	if (!cfg.record)
+		return;
+	h = bpf_ringbuf_reserve(&trace, sizeof(*h), 0);
+	if (!h) {
+		acl_loss(env, ACL_L_LOG_FULL);
+		return;
+	}
+	acl_head__fill(h, ACL_REC_THREAD_EXIT, env->inc, bpf_ktime_get_ns());
+	bpf_ringbuf_submit(h, BPF_RB_NO_WAKEUP);
+}
+
 /*
  * A thread exits.  Where the tracepoint tells that it was the last of its
  * group, the process ends here; elsewhere user space sees it by its pidfd.
@@ -410,6 +431,7 @@ int on_exit(void *ctx)
 		if (env.proc && env.proc->inc == th->inc) {
 			env.inc = env.proc->inc;
 			acl_thread__unwind(&env, ~0ULL);
+			on_thread_exit(&env);
 		}
 		bpf_map_delete_elem(&threads, &tid);
 	}

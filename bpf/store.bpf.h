@@ -72,6 +72,12 @@ struct {
 	__uint(max_entries, 256 * 1024);
 } life SEC(".maps");
 
+/* Every call, where they are recorded; the loader makes it larger then. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 * 1024);
+} trace SEC(".maps");
+
 #define ACL_TABLE(name, map, value_type)                                               \
 	ACL_FN value_type *acl_##name##__get(struct acl_env *env, __u64 id)            \
 	{                                                                              \
@@ -172,14 +178,79 @@ ACL_FN __u64 acl_complete(struct acl_env *env)
 	return since;
 }
 
+ACL_FN void acl_head__fill(struct acl_head *h, enum acl_rec type, __u64 inc, __u64 time)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+
+	h->type = type;
+	h->tgid = id >> 32;
+	h->tid = (__u32)id;
+	h->_pad = 0;
+	h->inc = inc;
+	h->time = time;
+}
+
+/* Ordinary records do not wake the reader one by one: it looks when enough wait. */
+#define ACL_TRACE_WAKE (64 * 1024)
+
+ACL_FN __u64 acl_trace__flags(void)
+{
+	return bpf_ringbuf_query(&trace, BPF_RB_AVAIL_DATA) >= ACL_TRACE_WAKE ?
+		       BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+ACL_FN void acl_trace__enter(struct acl_env *env, struct acl_enter *in, enum acl_rec type)
+{
+	struct acl_trace_enter *t;
+
+	if (!cfg.record)
+		return;
+	in->tgid = env->tgid;
+	in->tid = env->tid;
+	in->seq = env->th->seq++;
+	t = bpf_ringbuf_reserve(&trace, sizeof(*t), 0);
+	if (!t) {
+		acl_loss(env, ACL_L_LOG_FULL);
+		return;
+	}
+	acl_head__fill(&t->h, type, env->inc, env->pos);
+	t->in = *in;
+	bpf_ringbuf_submit(t, acl_trace__flags());
+}
+
+ACL_FN void acl_trace__leave(struct acl_env *env, struct acl_leave *out)
+{
+	struct acl_trace_leave *t;
+
+	if (!cfg.record)
+		return;
+	out->tgid = env->tgid;
+	out->tid = env->tid;
+	out->seq = env->th->seq++;
+	t = bpf_ringbuf_reserve(&trace, sizeof(*t), 0);
+	if (!t) {
+		acl_loss(env, ACL_L_LOG_FULL);
+		return;
+	}
+	acl_head__fill(&t->h, ACL_REC_LEAVE, env->inc, env->pos);
+	t->out = *out;
+	bpf_ringbuf_submit(t, acl_trace__flags());
+}
+
 /* The arrays of a batch copy, which are still there at its return. */
 ACL_FN int acl_batch__entry(struct acl_env *env, const struct acl_frame *f, __u32 i,
 			    struct acl_enter *in)
 {
-	(void)env;
-	return bpf_probe_read_user(&in->args[0], 8, (void *)(f->args[0] + 8ULL * i)) ||
-	       bpf_probe_read_user(&in->args[2], 8, (void *)(f->args[2] + 8ULL * i)) ||
-	       bpf_probe_read_user(&in->args[3], 8, (void *)(f->args[3] + 8ULL * i));
+	__builtin_memset(in, 0, sizeof(*in));
+	if (bpf_probe_read_user(&in->args[0], 8, (void *)(f->args[0] + 8ULL * i)) ||
+	    bpf_probe_read_user(&in->args[2], 8, (void *)(f->args[2] + 8ULL * i)) ||
+	    bpf_probe_read_user(&in->args[3], 8, (void *)(f->args[3] + 8ULL * i)))
+		return -1;
+	in->pos = f->pos;
+	in->sp = f->sp;
+	in->call = f->call;
+	acl_trace__enter(env, in, ACL_REC_BATCH);
+	return 0;
 }
 
 ACL_FN struct acl_violation *acl_violation__begin(struct acl_env *env)
@@ -216,18 +287,6 @@ ACL_FN void acl_violation__end(struct acl_env *env, struct acl_violation *v)
 	}
 	v->stack_len = len;
 	bpf_ringbuf_submit(v, BPF_RB_FORCE_WAKEUP);
-}
-
-ACL_FN void acl_head__fill(struct acl_head *h, enum acl_rec type, __u64 inc, __u64 time)
-{
-	__u64 id = bpf_get_current_pid_tgid();
-
-	h->type = type;
-	h->tgid = id >> 32;
-	h->tid = (__u32)id;
-	h->_pad = 0;
-	h->inc = inc;
-	h->time = time;
 }
 
 ACL_FN void acl_sequel__send(struct acl_env *env, enum acl_rec type, __u64 id, __u16 call,

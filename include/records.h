@@ -20,11 +20,16 @@ enum acl_rec {
 	ACL_REC_VIOLATION = 1, /* struct acl_violation */
 	ACL_REC_RELEASED,      /* struct acl_sequel: what the judged release returned */
 	ACL_REC_DESTROYED,     /* struct acl_sequel: the event a verdict named is destroyed */
-	ACL_REC_PROC,	       /* struct acl_head: a process was seen for the first time */
+	ACL_REC_PROC,	       /* struct acl_gone: a process was seen for the first time */
 	ACL_REC_EXEC,	       /* struct acl_gone: a watched process executes a new program */
 	ACL_REC_EXIT,	       /* struct acl_gone: a watched thread group is gone */
 	ACL_REC_LOADER,	       /* struct acl_head: the dynamic loader mapped something */
 	ACL_REC_FORK,	       /* struct acl_fork */
+	/* only where calls are recorded, and through a ring of their own: */
+	ACL_REC_ENTER,	       /* struct acl_trace_enter */
+	ACL_REC_LEAVE,	       /* struct acl_trace_leave */
+	ACL_REC_BATCH,	       /* struct acl_trace_enter: one copy of a batch, before its LEAVE */
+	ACL_REC_THREAD_EXIT,   /* struct acl_head */
 };
 
 struct acl_head {
@@ -108,6 +113,8 @@ struct acl_cfg {
 	__u8 stacks;  /* a user stack goes with a violation */
 	__u8 all;     /* every process is in scope */
 	__u8 follow;  /* children of a process in scope are in scope */
+	__u8 record;  /* every call goes up through the trace ring */
+	__u8 _pad[3];
 	__u32 loader_signal; /* sent to a process in scope when its loader maps, 0: none */
 	/* where sched_process_fork and _exit keep their fields; 0: not known */
 	__u16 fork_child;
@@ -138,8 +145,9 @@ struct acl_enter {
 	__u64 args[6]; /* by role, see machine.h */
 	__u32 tgid;
 	__u32 tid;
+	__u32 seq; /* counts the recorded entries and returns of a thread, from 0 */
 	__u16 call;
-	__u8 _pad[6];
+	__u8 _pad[2];
 };
 
 /* Its return. */
@@ -150,8 +158,19 @@ struct acl_leave {
 	__s32 ret;
 	__u32 tgid;
 	__u32 tid;
+	__u32 seq;
 	__u8 out_ok; /* the output could be read */
-	__u8 _pad[3];
+	__u8 _pad[7];
+};
+
+struct acl_trace_enter {
+	struct acl_head h; /* time: that of the call's entry */
+	struct acl_enter in;
+};
+
+struct acl_trace_leave {
+	struct acl_head h; /* time: that of the call's return */
+	struct acl_leave out;
 };
 
 #endif /* ACLGUARD_RECORDS_H */

@@ -249,6 +249,8 @@ struct acl_thread {
 	__u64 poll_pos;	 /* the latest event call was a COMPLETE poll, entered then */
 	__u64 poll_event; /* handle */
 	__u64 found; /* key of the buffer looked for last */
+	__u32 seq;   /* of the next entry or return to be recorded */
+	__u32 _pad;
 	struct acl_frame f[ACL_NEST_MAX];
 	/* where things are put together that are too large for a BPF stack */
 	struct acl_copy copy;
