@@ -216,6 +216,7 @@ lint-cppcheck:
 		--enable=warning,performance,portability \
 		--suppress=memleak --suppress=uninitvar \
 		--suppress=normalCheckLevelMaxBranches --cppcheck-build-dir=$(BUILD)/lint/cppcheck \
+		--library=tests/build/cppcheck.cfg \
 		-Iinclude -Isrc $(wildcard src tests/sim tests/scenarios)
 
 # A file is looked at again when its object was made again.

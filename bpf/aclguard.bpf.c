@@ -113,8 +113,7 @@ ACL_FN void acl_args__2d(struct pt_regs *ctx, struct acl_enter *in)
 
 #if defined(__TARGET_ARCH_x86)
 	bpf_probe_read_user(&kind, sizeof(kind), (void *)(PT_REGS_SP(ctx) + ACL_STACK_ARG(0)));
-	bpf_probe_read_user(&stream, sizeof(stream),
-			    (void *)(PT_REGS_SP(ctx) + ACL_STACK_ARG(1)));
+	bpf_probe_read_user(&stream, sizeof(stream), (void *)(PT_REGS_SP(ctx) + ACL_STACK_ARG(1)));
 #else
 	kind = PT_REGS_PARM7(ctx);
 	stream = PT_REGS_PARM8(ctx);
@@ -242,12 +241,11 @@ ACL_FN int acl_on_entry(struct pt_regs *ctx, enum acl_call call, enum acl_role r
 	return 0;
 }
 
-#define ACL_ENTRY_PROGRAM(name, role, probes, letters)                                     \
-	SEC("uprobe")                                                                      \
-	int e_##name(struct pt_regs *ctx)                                                  \
-	{                                                                                  \
-		return acl_on_entry(ctx, ACL_C_##name, ACL_R_##role, ACL_P_##probes,       \
-				    letters);                                              \
+#define ACL_ENTRY_PROGRAM(name, role, probes, letters)                                         \
+	SEC("uprobe")                                                                          \
+	int e_##name(struct pt_regs *ctx)                                                      \
+	{                                                                                      \
+		return acl_on_entry(ctx, ACL_C_##name, ACL_R_##role, ACL_P_##probes, letters); \
 	}
 ACL_CALLS(ACL_ENTRY_PROGRAM)
 

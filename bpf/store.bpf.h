@@ -23,12 +23,12 @@ const volatile struct acl_cfg cfg = {};
 volatile __u64 complete_since = ~0ULL;
 
 /* Every table is a hash map from struct acl_key, or from a pid. */
-#define ACL_MAP(map, key_type, value_type, entries)      \
-	struct {                                         \
-		__uint(type, BPF_MAP_TYPE_HASH);         \
-		__uint(max_entries, entries);            \
-		__type(key, key_type);                   \
-		__type(value, value_type);               \
+#define ACL_MAP(map, key_type, value_type, entries) \
+	struct {                                    \
+		__uint(type, BPF_MAP_TYPE_HASH);    \
+		__uint(max_entries, entries);       \
+		__type(key, key_type);              \
+		__type(value, value_type);          \
 	} map SEC(".maps")
 
 ACL_MAP(procs, __u32, struct acl_proc, 2048);
@@ -78,30 +78,30 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } trace SEC(".maps");
 
-#define ACL_TABLE(name, map, value_type)                                               \
-	ACL_FN value_type *acl_##name##__get(struct acl_env *env, __u64 id)            \
-	{                                                                              \
-		struct acl_key key = { .inc = env->inc, .id = id };                    \
-                                                                                       \
-		return bpf_map_lookup_elem(&map, &key);                                \
-	}                                                                              \
-	ACL_FN int acl_##name##__put(struct acl_env *env, __u64 id, value_type *val)   \
-	{                                                                              \
-		struct acl_key key = { .inc = env->inc, .id = id };                    \
-                                                                                       \
-		return bpf_map_update_elem(&map, &key, val, BPF_ANY);                  \
-	}                                                                              \
-	ACL_FN int acl_##name##__add(struct acl_env *env, __u64 id, value_type *val)   \
-	{                                                                              \
-		struct acl_key key = { .inc = env->inc, .id = id };                    \
-                                                                                       \
-		return bpf_map_update_elem(&map, &key, val, BPF_NOEXIST);              \
-	}                                                                              \
-	ACL_FN void acl_##name##__drop(struct acl_env *env, __u64 id)                  \
-	{                                                                              \
-		struct acl_key key = { .inc = env->inc, .id = id };                    \
-                                                                                       \
-		bpf_map_delete_elem(&map, &key);                                       \
+#define ACL_TABLE(name, map, value_type)                                             \
+	ACL_FN value_type *acl_##name##__get(struct acl_env *env, __u64 id)          \
+	{                                                                            \
+		struct acl_key key = { .inc = env->inc, .id = id };                  \
+                                                                                     \
+		return bpf_map_lookup_elem(&map, &key);                              \
+	}                                                                            \
+	ACL_FN int acl_##name##__put(struct acl_env *env, __u64 id, value_type *val) \
+	{                                                                            \
+		struct acl_key key = { .inc = env->inc, .id = id };                  \
+                                                                                     \
+		return bpf_map_update_elem(&map, &key, val, BPF_ANY);                \
+	}                                                                            \
+	ACL_FN int acl_##name##__add(struct acl_env *env, __u64 id, value_type *val) \
+	{                                                                            \
+		struct acl_key key = { .inc = env->inc, .id = id };                  \
+                                                                                     \
+		return bpf_map_update_elem(&map, &key, val, BPF_NOEXIST);            \
+	}                                                                            \
+	ACL_FN void acl_##name##__drop(struct acl_env *env, __u64 id)                \
+	{                                                                            \
+		struct acl_key key = { .inc = env->inc, .id = id };                  \
+                                                                                     \
+		bpf_map_delete_elem(&map, &key);                                     \
 	}
 
 ACL_TABLE(buf, bufs, struct acl_buf)
@@ -195,8 +195,8 @@ ACL_FN void acl_head__fill(struct acl_head *h, enum acl_rec type, __u64 inc, __u
 
 ACL_FN __u64 acl_trace__flags(void)
 {
-	return bpf_ringbuf_query(&trace, BPF_RB_AVAIL_DATA) >= ACL_TRACE_WAKE ?
-		       BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return bpf_ringbuf_query(&trace, BPF_RB_AVAIL_DATA) >= ACL_TRACE_WAKE ? BPF_RB_FORCE_WAKEUP
+									      : BPF_RB_NO_WAKEUP;
 }
 
 ACL_FN void acl_trace__enter(struct acl_env *env, struct acl_enter *in, enum acl_rec type)

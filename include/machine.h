@@ -77,10 +77,10 @@ ACL_FN __u64 acl_token__primary(__s32 dev)
 
 /* ---- small pure helpers ------------------------------------------------ */
 
-#define acl_raise(field, value)                \
-	do {                                   \
-		if ((field) < (value))         \
-			(field) = (value);     \
+#define acl_raise(field, value)            \
+	do {                               \
+		if ((field) < (value))     \
+			(field) = (value); \
 	} while (0)
 
 /* An index in a form whose bound the kernel's verifier can see. */
@@ -210,7 +210,7 @@ ACL_FN __u64 acl_proc__settled(const struct acl_proc *p, __s32 dev)
 /* ---- streams ----------------------------------------------------------- */
 
 ACL_OUTLINE struct acl_stream *acl_stream__make(struct acl_env *env, __u64 name, __u64 handle,
-					   __s32 dev)
+						__s32 dev)
 {
 	struct acl_stream *s = &env->th->scratch.stream;
 	__u64 id = acl_new_id(env);
@@ -345,8 +345,8 @@ ACL_FN struct acl_inherits *acl_inherits__of(struct acl_env *env, __u64 id)
 }
 
 /* Stream `t` inherits one cover; where it cannot, both sides are suspected. */
-ACL_OUTLINE void acl_inherits__take(struct acl_env *env, struct acl_inherits *in, struct acl_stream *t,
-			      __u64 stream, __u64 pos)
+ACL_OUTLINE void acl_inherits__take(struct acl_env *env, struct acl_inherits *in,
+				    struct acl_stream *t, __u64 stream, __u64 pos)
 {
 	if (!stream || stream == t->id)
 		return;
@@ -574,7 +574,8 @@ ACL_OUTLINE void acl_buf__remove(struct acl_env *env, __u64 key, __u64 id)
 		acl_unlock(env, id);
 }
 
-ACL_OUTLINE void acl_buf__make(struct acl_env *env, const struct acl_frame *f, __u64 base, __u64 size)
+ACL_OUTLINE void acl_buf__make(struct acl_env *env, const struct acl_frame *f, __u64 base,
+			       __u64 size)
 {
 	struct acl_buf *b = &env->th->scratch.buf;
 	struct acl_buf *old;
@@ -620,8 +621,7 @@ ACL_OUTLINE int acl_copy__is_settled(struct acl_env *env, const struct acl_copy 
 {
 	const struct acl_stream *s = acl_stream__get(env, c->stream);
 
-	return acl_copy__known(c, s, s ? acl_proc__settled(env->proc, s->dev) : 0) ==
-	       ACL_K_SETTLED;
+	return acl_copy__known(c, s, s ? acl_proc__settled(env->proc, s->dev) : 0) == ACL_K_SETTLED;
 }
 
 #define ACL_NO_SLOT 0xff
@@ -803,13 +803,13 @@ ACL_OUTLINE void acl_copy__undo(struct acl_env *env, struct acl_frame *f, __u32 
 	acl_unlock(env, id);
 }
 
-enum acl_kind {		     /* aclrtMemcpyKind, acl_rt.h */
-	ACL_KIND_H2H = 0,
-	ACL_KIND_H2D = 1,
-	ACL_KIND_D2H = 2,
-	ACL_KIND_D2D = 3,
-	ACL_KIND_DEFAULT = 4,	 /* decided by the addresses */
-	ACL_KIND_H2B2D = 5,	 /* host to buffer to device */
+enum acl_kind { /* aclrtMemcpyKind, acl_rt.h */
+		ACL_KIND_H2H = 0,
+		ACL_KIND_H2D = 1,
+		ACL_KIND_D2H = 2,
+		ACL_KIND_D2D = 3,
+		ACL_KIND_DEFAULT = 4, /* decided by the addresses */
+		ACL_KIND_H2B2D = 5,   /* host to buffer to device */
 };
 
 #define ACL_END_SRC 1
@@ -870,7 +870,7 @@ ACL_FN void acl_copy__submit(struct acl_env *env, struct acl_frame *f, __u64 dst
 /* ---- events ------------------------------------------------------------ */
 
 ACL_OUTLINE struct acl_event *acl_event__make(struct acl_env *env, __u64 handle, __u64 born,
-					 __u16 call, __u32 flags)
+					      __u16 call, __u32 flags)
 {
 	struct acl_event *e = &env->th->scratch.event;
 	struct acl_event *old;
@@ -965,8 +965,7 @@ ACL_OUTLINE void acl_event__saw(struct acl_env *env, struct acl_event *e, __u64 
 }
 
 /* What a query or wait is about: the record that is current at its entry. */
-ACL_FN void acl_event__snapshot(struct acl_env *env, struct acl_frame *f,
-				const struct acl_event *e)
+ACL_FN void acl_event__snapshot(struct acl_env *env, struct acl_frame *f, const struct acl_event *e)
 {
 	f->obj = e->id;
 	f->starts = e->starts;
@@ -1025,7 +1024,7 @@ ACL_FN int acl_event__undisturbed(struct acl_env *env, const struct acl_frame *f
 }
 
 ACL_OUTLINE void acl_event__record(struct acl_env *env, struct acl_frame *f, struct acl_event *e,
-			      struct acl_stream *s)
+				   struct acl_stream *s)
 {
 	struct acl_inherits *from = s->inherits ? acl_inherits__get(env, s->id) : 0;
 	struct acl_inherits *to;
@@ -1068,7 +1067,7 @@ ACL_OUTLINE void acl_event__record(struct acl_env *env, struct acl_frame *f, str
 
 /* A record or reset that failed did not happen. */
 ACL_OUTLINE void acl_event__unrecord(struct acl_env *env, struct acl_frame *f, struct acl_event *e,
-				int is_record)
+				     int is_record)
 {
 	struct acl_inherits *to;
 
@@ -1093,7 +1092,7 @@ ACL_OUTLINE void acl_event__unrecord(struct acl_env *env, struct acl_frame *f, s
 /* What destroying the event settles: all it was seen COMPLETE for, and its
  * current record if that is known complete by any means. */
 ACL_OUTLINE void acl_event__settles(struct acl_env *env, struct acl_frame *f,
-			       const struct acl_event *e)
+				    const struct acl_event *e)
 {
 	struct acl_undo *u = &f->undo;
 	const struct acl_inherits *in;
@@ -1149,8 +1148,8 @@ struct acl_worst {
 	__u32 unsettled;
 };
 
-ACL_OUTLINE void acl_worst__weigh(struct acl_env *env, struct acl_worst *w, const struct acl_copy *c,
-			     __u32 nr)
+ACL_OUTLINE void acl_worst__weigh(struct acl_env *env, struct acl_worst *w,
+				  const struct acl_copy *c, __u32 nr)
 {
 	const struct acl_stream *s;
 	enum acl_know know;
@@ -1265,8 +1264,9 @@ ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, stru
 	rule = acl_verdict__rule(w.rank / 2);
 	if (rule == ACL_RULE_NONE)
 		return 0;
-	if (!acl_rule__wanted(env, rule, rule == ACL_RULE_FREE_AFTER_EVENT_SYNC ?
-						 ACL_LEVEL_NOTE : ACL_LEVEL_ERROR))
+	if (!acl_rule__wanted(env, rule,
+			      rule == ACL_RULE_FREE_AFTER_EVENT_SYNC ? ACL_LEVEL_NOTE
+								     : ACL_LEVEL_ERROR))
 		return 0;
 	c = acl_buf__nth(env, b, w.nr);
 	s = c ? acl_stream__get(env, c->stream) : 0;
@@ -1288,8 +1288,9 @@ ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, stru
 	if (rule == ACL_RULE_FREE_BEFORE_DESTROY) {
 		acl_violation__event(env, v);
 		pooled = v->poll.records > 1 || (v->has_event && v->event.records > 1);
-		time_line = v->has_event && v->event.call != ACL_C_MAX ?
-				    !!(v->event.flags & ACL_EVENT_TIME_LINE) : -1;
+		time_line = v->has_event && v->event.call != ACL_C_MAX
+				    ? !!(v->event.flags & ACL_EVENT_TIME_LINE)
+				    : -1;
 		age = f->pos - v->poll.pos;
 	}
 	if (w.rank & 1)
@@ -1372,7 +1373,7 @@ ACL_FN int acl_ret__is_runtime_error(__s32 ret)
 }
 
 ACL_OUTLINE void acl_free__failed(struct acl_env *env, const struct acl_frame *f,
-			     const struct acl_buf *b, __s32 ret)
+				  const struct acl_buf *b, __s32 ret)
 {
 	struct acl_violation *v;
 
@@ -1467,8 +1468,8 @@ ACL_OUTLINE void acl_copy__used_dead(struct acl_env *env, struct acl_frame *f)
 	acl_violation__end(env, v);
 }
 
-ACL_FN void acl_free__done(struct acl_env *env, const struct acl_frame *f,
-			   const struct acl_buf *b, int bury)
+ACL_FN void acl_free__done(struct acl_env *env, const struct acl_frame *f, const struct acl_buf *b,
+			   int bury)
 {
 	struct acl_dead d = {
 		.id = b->id,
@@ -1773,7 +1774,7 @@ ACL_FN void acl_leave__wait(struct acl_env *env, struct acl_frame *f, __s32 ret)
 
 /* A barrier settles what was the stream's own, and waited for the rest. */
 ACL_OUTLINE void acl_leave__stream(struct acl_env *env, struct acl_frame *f, enum acl_learn own,
-			      enum acl_learn inherited)
+				   enum acl_learn inherited)
 {
 	if (!f->obj)
 		return;
@@ -1782,8 +1783,7 @@ ACL_OUTLINE void acl_leave__stream(struct acl_env *env, struct acl_frame *f, enu
 		if ((__u32)i >= f->undo.n)
 			break;
 		if (f->undo.c[i].stream)
-			acl_stream__learn(env, f->undo.c[i].stream, f->undo.c[i].pos, inherited,
-					  0);
+			acl_stream__learn(env, f->undo.c[i].stream, f->undo.c[i].pos, inherited, 0);
 	}
 }
 
@@ -1870,8 +1870,8 @@ __attribute__((noinline)) int acl_batch__copy(__u32 i)
 		acl_loss(&env, ACL_L_FAULT);
 		return 0;
 	}
-	acl_copy__submit(&env, f, in.args[0], in.args[3], in.args[2], in.args[3],
-			 ACL_KIND_DEFAULT, f->args[5]);
+	acl_copy__submit(&env, f, in.args[0], in.args[3], in.args[2], in.args[3], ACL_KIND_DEFAULT,
+			 f->args[5]);
 	return 0;
 }
 #else
@@ -1885,8 +1885,8 @@ ACL_FN void acl_batch__copy_native(struct acl_env *env, struct acl_frame *f, __u
 		return;
 	}
 	env->pos = f->pos;
-	acl_copy__submit(env, f, in.args[0], in.args[3], in.args[2], in.args[3],
-			 ACL_KIND_DEFAULT, f->args[5]);
+	acl_copy__submit(env, f, in.args[0], in.args[3], in.args[2], in.args[3], ACL_KIND_DEFAULT,
+			 f->args[5]);
 	env->pos = pos;
 }
 #define acl_batch__copy(i) acl_batch__copy_native(env, f, i)
@@ -2143,8 +2143,8 @@ ACL_FN void acl_machine__enter(struct acl_env *env, struct acl_frame *f, enum ac
 		break;
 	case ACL_R_COPY:
 	case ACL_R_COPY_2D:
-		acl_copy__submit(env, f, f->args[0], f->args[1], f->args[2], f->args[3],
-				 f->args[4], f->args[5]);
+		acl_copy__submit(env, f, f->args[0], f->args[1], f->args[2], f->args[3], f->args[4],
+				 f->args[5]);
 		break;
 	case ACL_R_COPY_DESC:
 		acl_enter__desc(env, f);

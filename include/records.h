@@ -26,10 +26,10 @@ enum acl_rec {
 	ACL_REC_LOADER,	       /* struct acl_head: the dynamic loader mapped something */
 	ACL_REC_FORK,	       /* struct acl_fork */
 	/* only where calls are recorded, and through a ring of their own: */
-	ACL_REC_ENTER,	       /* struct acl_trace_enter */
-	ACL_REC_LEAVE,	       /* struct acl_trace_leave */
-	ACL_REC_BATCH,	       /* struct acl_trace_enter: one copy of a batch, before its LEAVE */
-	ACL_REC_THREAD_EXIT,   /* struct acl_head */
+	ACL_REC_ENTER,	     /* struct acl_trace_enter */
+	ACL_REC_LEAVE,	     /* struct acl_trace_leave */
+	ACL_REC_BATCH,	     /* struct acl_trace_enter: one copy of a batch, before its LEAVE */
+	ACL_REC_THREAD_EXIT, /* struct acl_head */
 };
 
 struct acl_head {
@@ -70,19 +70,19 @@ struct acl_violation {
 		__u64 id, base, size, born;
 		__u32 tid;
 		__u32 call;
-	} buf; /* id 0: not a tracked buffer */
+	} buf;		      /* id 0: not a tracked buffer */
 	struct acl_copy copy; /* the least known one */
 	struct {
 		__u64 id, handle, query_pos;
 		__s32 dev;
 		__u32 is_default;
-	} stream; /* the one it was submitted to */
+	} stream;	      /* the one it was submitted to */
 	struct acl_poll poll; /* the last that advanced the stream; pos 0: none */
 	struct {
 		__u64 born, rec_pos;
 		__u32 records, flags, tid;
 		__u32 call; /* creating call; ACL_C_MAX if it was not seen */
-	} event; /* the polled one */
+	} event;	    /* the polled one */
 	struct {
 		__u64 id, base, size, pos;
 		__u32 tid;

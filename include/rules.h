@@ -9,23 +9,22 @@
 #define ACLGUARD_RULES_H
 
 /* X(ID, "name", "headline") */
-#define ACL_RULES(X)                                                                       \
-	X(FREE_BEFORE_DESTROY, "free-before-destroy",                                      \
-	  "host buffer released after a mere poll, before the event was destroyed")        \
-	X(FREE_IN_FLIGHT, "free-in-flight",                                                \
-	  "host buffer released while an asynchronous copy may still use it")              \
-	X(FREE_AFTER_STREAM_QUERY, "free-after-stream-query",                              \
-	  "host buffer released after a mere aclrtStreamQuery")                            \
-	X(FREE_AFTER_EVENT_SYNC, "free-after-event-sync",                                  \
-	  "host buffer released after aclrtSynchronizeEvent, a weak barrier")              \
-	X(FREE_FAILED, "free-failed", "the runtime refused to release a host buffer")      \
-	X(DOUBLE_FREE, "double-free", "host buffer released twice")                        \
-	X(EVENT_DOUBLE_DESTROY, "event-double-destroy", "event destroyed twice")           \
-	X(EVENT_USE_AFTER_DESTROY, "event-use-after-destroy",                              \
-	  "event used after it was destroyed")                                             \
-	X(COPY_AFTER_FREE, "copy-after-free",                                              \
-	  "asynchronous copy on a host buffer that was released before")                   \
-	X(EVENT_LEAK, "event-leak", "events never destroyed")                              \
+#define ACL_RULES(X)                                                                               \
+	X(FREE_BEFORE_DESTROY, "free-before-destroy",                                              \
+	  "host buffer released after a mere poll, before the event was destroyed")                \
+	X(FREE_IN_FLIGHT, "free-in-flight",                                                        \
+	  "host buffer released while an asynchronous copy may still use it")                      \
+	X(FREE_AFTER_STREAM_QUERY, "free-after-stream-query",                                      \
+	  "host buffer released after a mere aclrtStreamQuery")                                    \
+	X(FREE_AFTER_EVENT_SYNC, "free-after-event-sync",                                          \
+	  "host buffer released after aclrtSynchronizeEvent, a weak barrier")                      \
+	X(FREE_FAILED, "free-failed", "the runtime refused to release a host buffer")              \
+	X(DOUBLE_FREE, "double-free", "host buffer released twice")                                \
+	X(EVENT_DOUBLE_DESTROY, "event-double-destroy", "event destroyed twice")                   \
+	X(EVENT_USE_AFTER_DESTROY, "event-use-after-destroy", "event used after it was destroyed") \
+	X(COPY_AFTER_FREE, "copy-after-free",                                                      \
+	  "asynchronous copy on a host buffer that was released before")                           \
+	X(EVENT_LEAK, "event-leak", "events never destroyed")                                      \
 	X(HOST_LEAK, "host-leak", "host buffers never released")
 
 enum acl_rule {
@@ -33,7 +32,7 @@ enum acl_rule {
 #define ACL_RULE_ENUM(id, name, headline) ACL_RULE_##id,
 	ACL_RULES(ACL_RULE_ENUM)
 #undef ACL_RULE_ENUM
-	ACL_RULE_MAX,
+		ACL_RULE_MAX,
 };
 
 #define ACL_RULE_BIT(rule) (1U << (rule))
@@ -78,7 +77,7 @@ enum acl_suspect {
 #define ACL_SUSPECT_ENUM(id, name, words) ACL_S_##id,
 	ACL_SUSPECTS(ACL_SUSPECT_ENUM)
 #undef ACL_SUSPECT_ENUM
-	ACL_S_MAX,
+		ACL_S_MAX,
 };
 
 /* What was not seen, or not kept, by cause.  X(ID, "name", "words") */
@@ -106,7 +105,7 @@ enum acl_loss {
 #define ACL_LOSS_ENUM(id, name, words) ACL_L_##id,
 	ACL_LOSSES(ACL_LOSS_ENUM)
 #undef ACL_LOSS_ENUM
-	ACL_L_MAX,
+		ACL_L_MAX,
 };
 
 #endif /* ACLGUARD_RULES_H */

@@ -23,17 +23,17 @@
 
 #include "rules.h"
 
-#define ACL_COPIES_INLINE 2  /* copies kept in a buffer itself */
-#define ACL_COPIES_MORE 6    /* further ones, in a table of their own */
-#define ACL_INHERITS_MAX 8   /* other streams that a stream or record inherits from */
-#define ACL_SEEN_INLINE 2    /* streams on which an event was seen COMPLETE */
-#define ACL_SEEN_MORE 8	     /* further ones, in a table of their own */
-#define ACL_DEVICES_MAX 64   /* devices of a process; the runtime numbers from 0 */
-#define ACL_NEST_MAX 2	     /* different calls in progress at once on a thread */
-#define ACL_BATCH_MAX 64     /* entries of a batch copy that are read */
-#define ACL_CLASS_MIN 6	     /* buffers are filed by log2 of their size, */
-#define ACL_CLASS_MAX 47     /* from 64 bytes to 128 TiB and more */
-#define ACL_GRAVES_MAX 1024  /* released buffers remembered of a process; events likewise */
+#define ACL_COPIES_INLINE 2 /* copies kept in a buffer itself */
+#define ACL_COPIES_MORE 6   /* further ones, in a table of their own */
+#define ACL_INHERITS_MAX 8  /* other streams that a stream or record inherits from */
+#define ACL_SEEN_INLINE 2   /* streams on which an event was seen COMPLETE */
+#define ACL_SEEN_MORE 8	    /* further ones, in a table of their own */
+#define ACL_DEVICES_MAX 64  /* devices of a process; the runtime numbers from 0 */
+#define ACL_NEST_MAX 2	    /* different calls in progress at once on a thread */
+#define ACL_BATCH_MAX 64    /* entries of a batch copy that are read */
+#define ACL_CLASS_MIN 6	    /* buffers are filed by log2 of their size, */
+#define ACL_CLASS_MAX 47    /* from 64 bytes to 128 TiB and more */
+#define ACL_GRAVES_MAX 1024 /* released buffers remembered of a process; events likewise */
 #define ACL_COVERS_MAX (1 + ACL_INHERITS_MAX)
 #define ACL_UNDO_COVERS (ACL_SEEN_INLINE + ACL_SEEN_MORE + ACL_COVERS_MAX)
 
@@ -101,21 +101,21 @@ struct acl_copies {
 
 struct acl_event {
 	__u64 id;
-	__u64 born;	/* position of the creating call, or of the first use seen */
-	__u64 dying;	/* position of the destroy in progress, 0 if none */
+	__u64 born;  /* position of the creating call, or of the first use seen */
+	__u64 dying; /* position of the destroy in progress, 0 if none */
 	__u64 handle;
-	struct acl_cover rec;	/* the current record */
-	__u64 verdict;	/* id of the newest verdict that names this event, 0 if none */
-	__u32 records;	/* times recorded in its life */
-	__u32 starts;	/* records and resets ever entered */
-	__u32 busy;	/* records and resets in progress */
-	__u32 flags;	/* as given at creation */
-	__u32 tid;	/* created by */
-	__u16 call;	/* creating call; ACL_C_MAX if it was not seen */
-	__u8 rec_inherits; /* the record has a struct acl_inherits filed under our id */
-	__u8 shared;	/* exported, imported or external: others see it complete */
-	__u8 more;	/* a struct acl_seen is filed under our id */
-	__u8 captured;	/* the newest record went into a graph */
+	struct acl_cover rec; /* the current record */
+	__u64 verdict;	      /* id of the newest verdict that names this event, 0 if none */
+	__u32 records;	      /* times recorded in its life */
+	__u32 starts;	      /* records and resets ever entered */
+	__u32 busy;	      /* records and resets in progress */
+	__u32 flags;	      /* as given at creation */
+	__u32 tid;	      /* created by */
+	__u16 call;	      /* creating call; ACL_C_MAX if it was not seen */
+	__u8 rec_inherits;    /* the record has a struct acl_inherits filed under our id */
+	__u8 shared;	      /* exported, imported or external: others see it complete */
+	__u8 more;	      /* a struct acl_seen is filed under our id */
+	__u8 captured;	      /* the newest record went into a graph */
 	__u8 _pad[6];
 	__u64 capture_stream; /* origin stream of that capture, and which of its */
 	__u64 capture_seq;    /* captures it was */
@@ -141,22 +141,22 @@ struct acl_stream {
 	__u64 born;
 	__u64 handle;
 	/* what the host knows of the copies on this stream */
-	__u64 settled; /* done, and the host side was told */
-	__u64 waited;  /* done, by a wait that need not tell the host side */
-	__u64 polled;  /* done, by a poll of an event */
-	__u64 queried; /* done, by aclrtStreamQuery */
-	__u64 way;     /* furthest way to the host that is not followed */
+	__u64 settled;	 /* done, and the host side was told */
+	__u64 waited;	 /* done, by a wait that need not tell the host side */
+	__u64 polled;	 /* done, by a poll of an event */
+	__u64 queried;	 /* done, by aclrtStreamQuery */
+	__u64 way;	 /* furthest way to the host that is not followed */
 	__u64 query_pos; /* of the stream query that last moved `queried` */
 	struct acl_poll poll;
 	__u64 capture_stream; /* being captured: origin stream (maybe itself), and */
 	__u64 capture_seq;    /* which of that stream's captures */
 	__u64 captures;	      /* captures begun on this stream as origin */
 	__u8 capturing;	      /* as origin, now */
-	__u8 inherits; /* a struct acl_inherits is filed under our id */
-	__u8 is_default; /* what NULL means in some context */
+	__u8 inherits;	      /* a struct acl_inherits is filed under our id */
+	__u8 is_default;      /* what NULL means in some context */
 	__u8 _pad;
-	__s32 dev;	/* -1: not known */
-	__u32 tid;	/* created by */
+	__s32 dev; /* -1: not known */
+	__u32 tid; /* created by */
 	__u32 _pad2;
 	__u8 suspect[ACL_S_MAX];
 };
@@ -239,17 +239,17 @@ struct acl_frame {
 
 struct acl_thread {
 	__u64 inc;
-	__u64 ctx; /* token of the current context, 0: never seen */
-	__s32 dev; /* its device, -1: not known */
-	__u8 depth; /* frames in use */
+	__u64 ctx;	  /* token of the current context, 0: never seen */
+	__s32 dev;	  /* its device, -1: not known */
+	__u8 depth;	  /* frames in use */
 	__u8 after_entry; /* nothing has happened since the top frame was entered */
-	__u8 slot; /* of the copy looked for last */
-	__u8 ends; /* of the copy being submitted that may be on the host */
-	__u64 done_sp;	 /* stack pointer of the call that returned last */
-	__u64 poll_pos;	 /* the latest event call was a COMPLETE poll, entered then */
+	__u8 slot;	  /* of the copy looked for last */
+	__u8 ends;	  /* of the copy being submitted that may be on the host */
+	__u64 done_sp;	  /* stack pointer of the call that returned last */
+	__u64 poll_pos;	  /* the latest event call was a COMPLETE poll, entered then */
 	__u64 poll_event; /* handle */
-	__u64 found; /* key of the buffer looked for last */
-	__u32 seq;   /* of the next entry or return to be recorded */
+	__u64 found;	  /* key of the buffer looked for last */
+	__u32 seq;	  /* of the next entry or return to be recorded */
 	__u32 _pad;
 	struct acl_frame f[ACL_NEST_MAX];
 	/* where things are put together that are too large for a BPF stack */
@@ -269,15 +269,15 @@ struct acl_thread {
 };
 
 struct acl_proc {
-	__u64 inc; /* id of this incarnation */
+	__u64 inc;  /* id of this incarnation */
 	__u64 born; /* monotonic time at which it was first seen */
 	__u32 tgid;
-	__u8 late;  /* it ran before we attached */
-	__u8 hint;  /* size class of the buffer found last */
+	__u8 late; /* it ran before we attached */
+	__u8 hint; /* size class of the buffer found last */
 	__u8 _pad[2];
 	__u8 suspect[ACL_S_MAX];
-	__u8 classes[64]; /* by log2: size classes that were ever used */
-	__u64 settled_all;		 /* settles the streams of every device */
+	__u8 classes[64];  /* by log2: size classes that were ever used */
+	__u64 settled_all; /* settles the streams of every device */
 	__u64 settled_any; /* the furthest of all: what a stream of an unknown device gets */
 	__u64 settled_dev[ACL_DEVICES_MAX];
 	__s32 dev_refs[ACL_DEVICES_MAX]; /* aclrtSetDevice minus aclrtResetDevice seen */

@@ -9,17 +9,17 @@
 
 enum aclguard_exit {
 	ACL_EXIT_OK = 0,
-	ACL_EXIT_USAGE = 64,	     /* EX_USAGE of sysexits.h */
-	ACL_EXIT_OUTPUT = 118,	     /* reports could not be written */
-	ACL_EXIT_NO_SYMBOLS = 119,   /* the runtime's library defines none of its calls */
-	ACL_EXIT_PRIVILEGE = 120,    /* a capability is missing */
-	ACL_EXIT_KERNEL = 121,	     /* the kernel lacks BPF, uprobes or a ring buffer */
-	ACL_EXIT_LOCKDOWN = 122,     /* lockdown, or another policy, forbids it */
-	ACL_EXIT_NO_PROCESS = 123,   /* no such process */
-	ACL_EXIT_NO_LIBRARY = 124,   /* the process has no Ascend runtime */
-	ACL_EXIT_FAILED = 125,	     /* anything else that kept aclguard from working */
-	ACL_EXIT_CANNOT_EXEC = 126,  /* the program cannot be executed */
-	ACL_EXIT_NOT_FOUND = 127,    /* the program was not found */
+	ACL_EXIT_USAGE = 64,	    /* EX_USAGE of sysexits.h */
+	ACL_EXIT_OUTPUT = 118,	    /* reports could not be written */
+	ACL_EXIT_NO_SYMBOLS = 119,  /* the runtime's library defines none of its calls */
+	ACL_EXIT_PRIVILEGE = 120,   /* a capability is missing */
+	ACL_EXIT_KERNEL = 121,	    /* the kernel lacks BPF, uprobes or a ring buffer */
+	ACL_EXIT_LOCKDOWN = 122,    /* lockdown, or another policy, forbids it */
+	ACL_EXIT_NO_PROCESS = 123,  /* no such process */
+	ACL_EXIT_NO_LIBRARY = 124,  /* the process has no Ascend runtime */
+	ACL_EXIT_FAILED = 125,	    /* anything else that kept aclguard from working */
+	ACL_EXIT_CANNOT_EXEC = 126, /* the program cannot be executed */
+	ACL_EXIT_NOT_FOUND = 127,   /* the program was not found */
 };
 
 /* Both print "aclguard: " and the message, with a newline, on stderr. */

@@ -36,11 +36,13 @@ static int check_capabilities(void)
 	if (have_cap(CAP_BPF) && have_cap(CAP_PERFMON))
 		return 0;
 	return refuse(ACL_EXIT_PRIVILEGE,
-		      "not allowed to load BPF programs: %s%s%s missing (effective uid %d).\n"
+		      "not allowed to load BPF programs: %s missing (effective uid %d).\n"
 		      "Run it as root (sudo aclguard ...), or give the file these capabilities:\n"
 		      "  setcap cap_bpf,cap_perfmon,cap_sys_ptrace,cap_sys_admin+ep aclguard",
-		      have_cap(CAP_BPF) ? "" : "CAP_BPF ", have_cap(CAP_PERFMON) ? "" : "CAP_PERFMON ",
-		      have_cap(CAP_BPF) || have_cap(CAP_PERFMON) ? "is" : "are", (int)geteuid());
+		      have_cap(CAP_BPF)	      ? "CAP_PERFMON is"
+		      : have_cap(CAP_PERFMON) ? "CAP_BPF is"
+					      : "CAP_BPF and CAP_PERFMON are",
+		      (int)geteuid());
 }
 
 /* The state of lockdown, in the kernel's own words; "" if there is none. */
@@ -89,11 +91,12 @@ int kernel__explain(const char *what, int err)
 	case EACCES:
 		read_lockdown(lockdown, sizeof(lockdown));
 		if (lockdown[0])
-			return refuse(ACL_EXIT_LOCKDOWN,
-				      "kernel lockdown (%s) forbids to %s.\n"
-				      "Boot with lockdown=integrity or none, or without Secure Boot; "
-				      "see /sys/kernel/security/lockdown.",
-				      lockdown, what);
+			return refuse(
+				ACL_EXIT_LOCKDOWN,
+				"kernel lockdown (%s) forbids to %s.\n"
+				"Boot with lockdown=integrity or none, or without Secure Boot; "
+				"see /sys/kernel/security/lockdown.",
+				lockdown, what);
 		return refuse(ACL_EXIT_LOCKDOWN,
 			      "a policy of this system forbids to %s (%s), although the "
 			      "capabilities are there.\n"
@@ -158,9 +161,8 @@ int kernel__probe(struct kernel *f)
 		return kernel__explain("load BPF programs", -prog);
 	close(prog);
 	if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) != 1)
-		return refuse(ACL_EXIT_KERNEL,
-			      "this kernel has no BPF ring buffer.\n"
-			      "aclguard needs Linux 5.10 or later.");
+		return refuse(ACL_EXIT_KERNEL, "this kernel has no BPF ring buffer.\n"
+					       "aclguard needs Linux 5.10 or later.");
 	f->uprobe_multi = !getenv("ACLGUARD_NO_UPROBE_MULTI") && try_uprobe_multi();
 	f->uprobe_perf = !access("/sys/bus/event_source/devices/uprobe/type", R_OK);
 	if (!f->uprobe_multi && !f->uprobe_perf)

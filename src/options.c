@@ -59,9 +59,9 @@ static void parse_rules(struct options *opts, const char *arg, struct argp_state
 			only |= rule_names[i].bit;
 	}
 	free(list);
-	if (!only && !not)
+	if (!only && !not )
 		argp_error(state, "--rule needs the name of a rule");
-	opts->rules = (only ? only : ACL_RULES_ALL) & ~not;
+	opts->rules = (only ? only : ACL_RULES_ALL) & ~not ;
 }
 
 /* A number with a unit: ns, us, ms, s.  Without one it is seconds. */
@@ -116,16 +116,16 @@ static void parse_pids(struct options *opts, const char *arg, struct argp_state 
 /* ---- options of run and watch -------------------------------------------- */
 
 static const struct argp_option shared_options[] = {
-	{ "rule", OPT_RULE, "NAME,...", 0, "Report these rules only; with a minus, all but these", 1 },
+	{ "rule", OPT_RULE, "NAME,...", 0, "Report these rules only; with a minus, all but these",
+	  1 },
 	{ "window", OPT_WINDOW, "TIME", 0,
 	  "A poll older than this at the free is a warning, not an error (default 1s)", 1 },
 	{ "strict", OPT_STRICT, NULL, 0, "Show notes, too, such as free-after-event-sync", 1 },
 	{ "json", OPT_JSON, NULL, 0, "One JSON object a line instead of text", 2 },
 	{ "output", OPT_OUTPUT, "FILE", 0, "Reports go to FILE (appended) instead of stderr", 2 },
-	{ "stacks", OPT_STACKS, "HOW", 0,
-	  "none: take no stacks; fp: by frame pointers (default)", 2 },
-	{ "error-exitcode", OPT_ERROR_EXITCODE, "N", 0,
-	  "Exit with N if an error was reported", 2 },
+	{ "stacks", OPT_STACKS, "HOW", 0, "none: take no stacks; fp: by frame pointers (default)",
+	  2 },
+	{ "error-exitcode", OPT_ERROR_EXITCODE, "N", 0, "Exit with N if an error was reported", 2 },
 	{ "verbose", 'v', NULL, 0, "Say what is being done", 2 },
 	{}
 };
@@ -156,8 +156,7 @@ static error_t parse_shared(int key, char *arg, struct argp_state *state)
 		opts->stacks = !strcmp(arg, "fp");
 		return 0;
 	case OPT_ERROR_EXITCODE:
-		opts->error_exitcode =
-			(int)parse_number(arg, 0, 255, "an exit status", state);
+		opts->error_exitcode = (int)parse_number(arg, 0, 255, "an exit status", state);
 		return 0;
 	case 'v':
 		opts->verbose = true;
@@ -167,8 +166,9 @@ static error_t parse_shared(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp shared_argp = { shared_options, parse_shared, NULL, NULL, NULL, NULL,
-					 NULL };
+static const struct argp shared_argp = {
+	shared_options, parse_shared, NULL, NULL, NULL, NULL, NULL
+};
 static const struct argp_child children[] = { { &shared_argp, 0, NULL, 0 }, {} };
 
 static error_t parse_run(int key, char *arg, struct argp_state *state)
@@ -194,12 +194,16 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp run_argp = {
-	NULL, parse_run, "[--] PROGRAM [ARG...]",
+	NULL,
+	parse_run,
+	"[--] PROGRAM [ARG...]",
 	"Start PROGRAM and watch it and the processes it starts.\v"
 	"Exits as the program does.  Exit statuses of aclguard's own: 64 wrong usage, "
 	"118 reports could not be written, 119 to 125 it could not watch, "
 	"126 PROGRAM cannot be executed, 127 PROGRAM was not found.",
-	children, NULL, NULL,
+	children,
+	NULL,
+	NULL,
 };
 
 static const struct argp_option watch_options[] = {
@@ -236,13 +240,17 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp watch_argp = {
-	watch_options, parse_watch, NULL,
+	watch_options,
+	parse_watch,
+	NULL,
 	"Attach to running processes, until they end or Ctrl-C.\v"
 	"The processes are left as they were.  Exit statuses: 0 done, 64 wrong usage, "
 	"118 reports could not be written, 119 the library lacks the runtime's calls, "
 	"120 a capability is missing, 121 the kernel lacks a feature, 122 a policy forbids it, "
 	"123 no such process, 124 no Ascend runtime in it (--no-wait), 125 anything else.",
-	children, NULL, NULL,
+	children,
+	NULL,
+	NULL,
 };
 
 /* ---- the command --------------------------------------------------------- */
@@ -292,8 +300,8 @@ static error_t parse_command(int key, char *arg, struct argp_state *state)
 	if (asprintf(&name, "aclguard %s", arg) < 0)
 		argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "%s", arg);
 	state->argv[state->next - 1] = name;
-	argp_parse(sub, state->argc - state->next + 1, &state->argv[state->next - 1],
-		   ARGP_IN_ORDER, NULL, opts);
+	argp_parse(sub, state->argc - state->next + 1, &state->argv[state->next - 1], ARGP_IN_ORDER,
+		   NULL, opts);
 	state->argv[state->next - 1] = arg;
 	free(name);
 	state->next = state->argc;
@@ -301,12 +309,15 @@ static error_t parse_command(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp command_argp = {
-	NULL, parse_command,
+	NULL,
+	parse_command,
 	"run [OPTION...] [--] PROGRAM [ARG...]\nwatch [OPTION...] -p PID",
 	"Watch programs that use the Ascend runtime, and report host buffers that are "
 	"released too early.\v"
 	"`aclguard run --help' and `aclguard watch --help' list the options of each.\n",
-	NULL, help_filter, NULL,
+	NULL,
+	help_filter,
+	NULL,
 };
 
 void options__parse(struct options *opts, int argc, char **argv)

@@ -15,18 +15,18 @@ enum command {
 
 struct options {
 	enum command command;
-	uint32_t rules;	       /* mask of ACL_RULE_BIT() */
-	uint64_t window;       /* ns */
+	uint32_t rules;	 /* mask of ACL_RULE_BIT() */
+	uint64_t window; /* ns */
 	bool strict;
 	bool json;
 	bool stacks;
-	bool wait;	       /* watch: for a process that has no runtime yet */
+	bool wait; /* watch: for a process that has no runtime yet */
 	bool verbose;
-	int error_exitcode;    /* -1: not asked for */
-	const char *output;    /* NULL: stderr */
-	pid_t *pids;	       /* watch */
+	int error_exitcode; /* -1: not asked for */
+	const char *output; /* NULL: stderr */
+	pid_t *pids;	    /* watch */
 	size_t npids;
-	char **program;	       /* run: argv, NULL-terminated */
+	char **program; /* run: argv, NULL-terminated */
 };
 
 /*

@@ -82,9 +82,9 @@ static int compare_seen(const void *a, const void *b)
 {
 	const struct seen *x = a, *y = b;
 
-#define COMPARE(field)                     \
-	do {                               \
-		if (x->field != y->field)  \
+#define COMPARE(field)                                       \
+	do {                                                 \
+		if (x->field != y->field)                    \
 			return x->field < y->field ? -1 : 1; \
 	} while (0)
 	COMPARE(dev);
@@ -206,8 +206,8 @@ static int attach_multi(struct probes *p, struct bpf_program *prog, const char *
 	return keep_link(p, bpf_program__attach_uprobe_multi(prog, -1, path, NULL, &opts));
 }
 
-static int attach_one(struct probes *p, struct bpf_program *prog, const char *path,
-		      uint64_t offset, bool is_return)
+static int attach_one(struct probes *p, struct bpf_program *prog, const char *path, uint64_t offset,
+		      bool is_return)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = is_return);
 

@@ -50,7 +50,8 @@ static int find_program(const char *name, char *path, size_t n)
 		dirs = "/bin:/usr/bin";
 	for (;; dirs = end + 1) {
 		end = strchrnul(dirs, ':');
-		snprintf(path, n, "%.*s%s%s", (int)(end - dirs), dirs, end == dirs ? "" : "/", name);
+		snprintf(path, n, "%.*s%s%s", (int)(end - dirs), dirs, end == dirs ? "" : "/",
+			 name);
 		if (!access(path, X_OK))
 			return 0;
 		if (errno == EACCES)
@@ -205,7 +206,8 @@ static int watch_child(struct session *s, struct child *c, const char *path, cha
 		return cannot_run(program[0], -err);
 	}
 	err = attend(s, c, sfd, status);
-	return err ? refuse(ACL_EXIT_FAILED, "lost sight of %s: %s", program[0], strerror(-err)) : 0;
+	return err ? refuse(ACL_EXIT_FAILED, "lost sight of %s: %s", program[0], strerror(-err))
+		   : 0;
 }
 
 int command_run(const struct options *opts)
@@ -226,13 +228,15 @@ int command_run(const struct options *opts)
 		return err;
 	err = child__start(&c, opts->program);
 	if (err) {
-		session__close(s);
+		session__abandon(s);
 		return refuse(ACL_EXIT_FAILED, "cannot fork: %s", strerror(-err));
 	}
 	err = watch_child(s, &c, path, opts->program, sfd, &status);
-	ours = session__close(s);
-	if (err)
+	if (err) {
+		session__abandon(s);
 		return err;
+	}
+	ours = session__close(s);
 	if (ours)
 		return ours;
 	sigprocmask(SIG_SETMASK, &c.mask, NULL);

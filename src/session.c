@@ -80,8 +80,8 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-__attribute__((format(printf, 2, 0)))
-static int libbpf_print(enum libbpf_print_level level, const char *fmt, va_list args)
+__attribute__((format(printf, 2, 0))) static int libbpf_print(enum libbpf_print_level level,
+							      const char *fmt, va_list args)
 {
 	if (level == LIBBPF_DEBUG)
 		return 0;
@@ -332,7 +332,8 @@ static void on_loader(struct session *s, pid_t pid)
 	found = session__scan(s, pid);
 	if (found > 0 && found & PROBES_EMPTY && found & PROBES_NEW && !(found & PROBES_RUNTIME))
 		say("process %d mapped a library that is named like the Ascend runtime but defines "
-		    "none of its calls; nothing can be seen in it", pid);
+		    "none of its calls; nothing can be seen in it",
+		    pid);
 	if (t.stop) {
 		resume(s, pid);
 	} else if (probes__libraries(s->probes) > before) {
@@ -475,15 +476,17 @@ static int check_namespace(void)
 	ssize_t n = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
 
 	if (n < 0)
-		return refuse(ACL_EXIT_FAILED, "cannot read /proc/self/ns/pid: %s; is /proc mounted?",
+		return refuse(ACL_EXIT_FAILED,
+			      "cannot read /proc/self/ns/pid: %s; is /proc mounted?",
 			      strerror(errno));
 	ns[n] = '\0';
 	if (strcmp(ns, INIT_PID_NS))
-		return refuse(ACL_EXIT_FAILED,
-			      "running in a pid namespace of its own, where the kernel's process ids "
-			      "mean nothing.\n"
-			      "Run it on the host, or in a container with the host's pid namespace "
-			      "(docker --pid=host, hostPID: true).");
+		return refuse(
+			ACL_EXIT_FAILED,
+			"running in a pid namespace of its own, where the kernel's process ids "
+			"mean nothing.\n"
+			"Run it on the host, or in a container with the host's pid namespace "
+			"(docker --pid=host, hostPID: true).");
 	return 0;
 }
 
@@ -536,7 +539,8 @@ static void choose_programs(struct session *s)
 {
 	struct bpf_program *prog;
 
-	bpf_object__for_each_program(prog, s->skel->obj) {
+	bpf_object__for_each_program(prog, s->skel->obj)
+	{
 		const char *section = bpf_program__section_name(prog);
 
 		if (strncmp(section, "uprobe", 6) && strncmp(section, "uretprobe", 9))
@@ -556,11 +560,11 @@ static int fill_entries(struct session *s)
 	int fd, err = 0;
 	uint32_t key;
 
-#define ENTRY_OF(name, role, probes, args)                                                 \
-	key = ACL_C_##name;                                                                \
-	fd = bpf_program__fd(s->skel->progs.e_##name);                                     \
-	if (!err && bpf_map__update_elem(s->skel->maps.entries, &key, sizeof(key), &fd,    \
-					 sizeof(fd), BPF_ANY))                             \
+#define ENTRY_OF(name, role, probes, args)                                              \
+	key = ACL_C_##name;                                                             \
+	fd = bpf_program__fd(s->skel->progs.e_##name);                                  \
+	if (!err && bpf_map__update_elem(s->skel->maps.entries, &key, sizeof(key), &fd, \
+					 sizeof(fd), BPF_ANY))                          \
 		err = -errno;
 	ACL_CALLS(ENTRY_OF)
 	return err;
@@ -629,8 +633,8 @@ static int load(struct session *s)
 
 static int open_rings(struct session *s)
 {
-	s->violations = ring_buffer__new(bpf_map__fd(s->skel->maps.violations), on_violation, s,
-					 NULL);
+	s->violations =
+		ring_buffer__new(bpf_map__fd(s->skel->maps.violations), on_violation, s, NULL);
 	s->life = ring_buffer__new(bpf_map__fd(s->skel->maps.life), on_life, s, NULL);
 	s->sweep = sweep__new(s->skel);
 	s->probes = probes__new(s->skel, s->kernel.uprobe_multi);
@@ -785,6 +789,11 @@ static void summarize(struct session *s)
 	s->summary.counts = stories__counts(s->stories);
 	summary__print(&s->report, &s->summary);
 	free(libs);
+}
+
+void session__abandon(struct session *s)
+{
+	free_all(s);
 }
 
 int session__close(struct session *s)

@@ -28,6 +28,9 @@ int session__open(const struct options *opts, struct session **out);
  */
 int session__close(struct session *s);
 
+/* Takes everything out without a word: nothing came of it. */
+void session__abandon(struct session *s);
+
 /*
  * Takes a process into scope.  `ours`: we started it, so all it does is seen,
  * and it may be stopped for the moment of attaching.  Returns 0 or -errno.

@@ -86,6 +86,10 @@ int command_watch(const struct options *opts)
 	struct session *s;
 	int err, sfd, ours;
 
+	/* a typo need not load anything first */
+	for (size_t i = 0; i < opts->npids; i++)
+		if (kill(opts->pids[i], 0) && errno == ESRCH)
+			return cannot_watch(opts->pids[i], -ESRCH);
 	sfd = open_signals();
 	if (sfd < 0)
 		return refuse(ACL_EXIT_FAILED, "cannot take signals: %s", strerror(-sfd));
@@ -94,14 +98,14 @@ int command_watch(const struct options *opts)
 		return err;
 	for (size_t i = 0; !err && i < opts->npids; i++)
 		err = attach(s, opts, opts->pids[i]);
-	if (!err) {
-		err = session__wait(s, sfd, -1);
-		if (err < 0)
-			err = refuse(ACL_EXIT_FAILED, "cannot wait: %s", strerror(-err));
-		else
-			err = 0;
+	if (err) {
+		session__abandon(s);
+		return err;
 	}
+	err = session__wait(s, sfd, -1);
+	if (err < 0)
+		say("cannot wait for the processes: %s", strerror(-err));
 	ours = session__close(s);
 	close(sfd);
-	return err ? err : ours;
+	return err < 0 ? ACL_EXIT_FAILED : ours;
 }
