@@ -331,3 +331,8 @@ const char *acl_error__name(int32_t code)
 	}
 	return NULL;
 }
+
+unsigned int acl_error__count(void)
+{
+	return ARRAY_SIZE(errors);
+}

@@ -39,6 +39,7 @@ const char *acl_dir__name(unsigned int dir);
 
 /* Of what a call of the runtime returned; NULL for a code that has no known name. */
 const char *acl_error__name(int32_t code);
+unsigned int acl_error__count(void); /* codes that have one */
 
 /* The number of a name, exactly as written; -ENOENT if there is none such. */
 int acl_call__find(const char *name);

@@ -113,6 +113,8 @@ static void put_buffer(struct json *j, const struct acl_violation *v)
 
 static void put_copy(struct json *j, const struct acl_violation *v)
 {
+	uint64_t base, size;
+
 	if (!v->copy.pos) {
 		json__null(j, "copy");
 		return;
@@ -121,8 +123,9 @@ static void put_copy(struct json *j, const struct acl_violation *v)
 	put_call(j, "call", v->copy.call);
 	json__str(j, "direction", acl_dir__name(v->copy.dir));
 	json__hex(j, "address", v->copy.addr);
-	if (v->buf.id && v->copy.addr >= v->buf.base)
-		json__u64(j, "offset", v->copy.addr - v->buf.base);
+	report__range(v, &base, &size);
+	if (size && v->copy.addr >= base)
+		json__u64(j, "offset", v->copy.addr - base);
 	else
 		json__null(j, "offset");
 	json__u64(j, "bytes", v->copy.len);
@@ -184,6 +187,27 @@ static void put_event(struct json *j, const struct acl_violation *v)
 		json__null(j, "flags");
 	json__u64(j, "records", v->has_event ? v->event.records : v->poll.records);
 	put_age(j, v, created ? v->event.born : 0);
+	json__end_object(j);
+}
+
+/* What is used again although it was released or destroyed. */
+static void put_ended(struct json *j, const struct acl_violation *v)
+{
+	uint64_t base, size;
+
+	if (!v->ended.id) {
+		json__null(j, "ended");
+		return;
+	}
+	report__range(v, &base, &size);
+	json__begin_object(j, "ended");
+	json__hex(j, "address", size ? base : v->ptr);
+	if (size)
+		json__u64(j, "size", size);
+	else
+		json__null(j, "size");
+	put_thread(j, v->ended.tid);
+	put_age(j, v, v->ended.pos);
 	json__end_object(j);
 }
 
@@ -257,6 +281,7 @@ int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 	put_stream(j, v);
 	put_poll(j, v);
 	put_event(j, v);
+	put_ended(j, v);
 	json__u64(j, "unsettled", v->unsettled);
 	if (report__is_at_return(v))
 		json__s64(j, "return", v->ret);

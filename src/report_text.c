@@ -155,6 +155,17 @@ uint64_t report__event(const struct acl_violation *v)
 	return v->poll.handle;
 }
 
+void report__range(const struct acl_violation *v, uint64_t *base, uint64_t *size)
+{
+	*base = v->buf.base;
+	*size = v->buf.id ? v->buf.size : 0;
+	if (v->buf.id || !v->ended.id || report__event(v))
+		return;
+	/* a second release is of the base itself */
+	*base = v->rule == ACL_RULE_COPY_AFTER_FREE ? v->ended.base : v->ptr;
+	*size = v->ended.size;
+}
+
 const char *report__span(char buf[REPORT_SPAN_MAX], int64_t ns)
 {
 	double abs = ns < 0 ? -(double)ns : (double)ns;
@@ -263,8 +274,9 @@ void report__remedy(const struct acl_violation *v, char *buf, size_t n)
 		break;
 	case ACL_RULE_COPY_AFTER_FREE:
 		snprintf(buf, n,
-			 "release the buffer only after its last copy was submitted and its stream "
-			 "synchronised, or let this copy use memory that is alive.");
+			 "%s lies in a buffer that was released before: release it only after its "
+			 "last copy was submitted and aclrtSynchronizeStream(%s) has returned.",
+			 ptr, stream);
 		break;
 	default:
 		snprintf(buf, n, "%s", "");
@@ -320,9 +332,10 @@ static const char *stream_words(const struct acl_violation *v, char buf[HANDLE_M
 /* An address as base+offset, so that interior pointers are seen as such. */
 static const char *address_words(const struct acl_violation *v, char buf[HANDLE_MAX])
 {
-	uint64_t addr = v->copy.addr, base = v->buf.base;
+	uint64_t addr = v->copy.addr, base, size;
 
-	if (v->buf.id && addr >= base && addr - base < v->buf.size)
+	report__range(v, &base, &size);
+	if (addr >= base && addr - base < size)
 		snprintf(buf, HANDLE_MAX, "0x%" PRIx64 "+0x%" PRIx64, base, addr - base);
 	else
 		snprintf(buf, HANDLE_MAX, "0x%" PRIx64, addr);
@@ -393,14 +406,38 @@ static void tell_poll(struct history *h, const struct acl_violation *v)
 			    (uint64_t)v->poll.handle);
 }
 
+static bool is_release(const struct acl_violation *v)
+{
+	enum acl_role role = acl_call__role(v->call);
+
+	return role == ACL_R_FREE || role == ACL_R_FREE_SYNC || role == ACL_R_UNREGISTER;
+}
+
+/* The end of what is used once more; which call that was is not kept. */
+static void tell_end(struct history *h, const struct acl_violation *v)
+{
+	uint64_t base, size;
+
+	if (!v->ended.id)
+		return;
+	if (report__event(v)) {
+		history_add(h, v->ended.pos, "(destroyed)", v->ended.tid, "event 0x%" PRIx64,
+			    report__event(v));
+		return;
+	}
+	report__range(v, &base, &size);
+	history_add(h, v->ended.pos, "(released)", v->ended.tid,
+		    "buffer 0x%" PRIx64 ", %" PRIu64 " bytes", base, size);
+}
+
 static void tell_call(struct history *h, const struct acl_violation *v)
 {
-	const char *what = v->buf.id || v->rule == ACL_RULE_FREE_BEFORE_DESTROY ? "buffer " : "";
+	const char *what = is_release(v) ? "buffer " : report__event(v) ? "event " : "";
 	const char *name = acl_error__name(v->ret);
 	char ptr[HANDLE_MAX];
 
-	if (report__event(v) == v->ptr && v->ptr && !v->buf.id)
-		what = "event ";
+	if (v->rule == ACL_RULE_COPY_AFTER_FREE && v->copy.pos)
+		return; /* the call is the copy */
 	hex(ptr, v->ptr);
 	if (!report__is_at_return(v))
 		history_add(h, v->h.time, acl_call__name(v->call), v->h.tid, "%s%s", what, ptr);
@@ -408,13 +445,6 @@ static void tell_call(struct history *h, const struct acl_violation *v)
 		history_add(h, v->h.time, acl_call__name(v->call), v->h.tid,
 			    "%s%s, returned %d%s%s%s", what, ptr, v->ret, name ? " (" : "",
 			    name ? name : "", name ? ")" : "");
-}
-
-static bool is_release(const struct acl_violation *v)
-{
-	enum acl_role role = acl_call__role(v->call);
-
-	return role == ACL_R_FREE || role == ACL_R_FREE_SYNC || role == ACL_R_UNREGISTER;
 }
 
 static void print_history(struct report_out *o, const struct acl_violation *v)
@@ -427,6 +457,7 @@ static void print_history(struct report_out *o, const struct acl_violation *v)
 			    "buffer 0x%" PRIx64 ", %" PRIu64 " bytes", (uint64_t)v->buf.base,
 			    (uint64_t)v->buf.size);
 	tell_event(&h, v);
+	tell_end(&h, v);
 	tell_copy(&h, v);
 	tell_poll(&h, v);
 	tell_call(&h, v);

@@ -47,6 +47,9 @@ void report__remedy(const struct acl_violation *v, char *buf, size_t n);
 /* Handle of the event that the violation is about; 0: none. */
 uint64_t report__event(const struct acl_violation *v);
 
+/* The buffer that it is about, alive or released before; *size 0: not known. */
+void report__range(const struct acl_violation *v, uint64_t *base, uint64_t *size);
+
 /* CLOCK_MONOTONIC in ns. */
 uint64_t report__now(void);
 
