@@ -52,6 +52,7 @@ static __attribute__((noinline)) struct acl_proc *acl_proc__begin(__u32 tgid)
 	g->proc.inc = inc;
 	g->proc.born = bpf_ktime_get_ns();
 	g->proc.tgid = tgid;
+	bpf_get_current_comm(g->proc.comm, sizeof(g->proc.comm));
 	g->proc.late = t ? t->late : 0;
 	acl_head__fill(&g->h, ACL_REC_PROC, inc, g->proc.born);
 	if (bpf_map_update_elem(&procs, &tgid, &g->proc, BPF_NOEXIST)) {
@@ -329,6 +330,7 @@ ACL_FN int acl_on_return(struct pt_regs *ctx)
 #endif
 	out.ret = (__s32)PT_REGS_RC(ctx);
 	out.pos = env.pos;
+	out.site = PT_REGS_IP(ctx);
 	pop = acl_thread__pop(&env, out.sp);
 	if (pop != ACL_POP_FRAME) {
 		acl_trace__leave(&env, &out);

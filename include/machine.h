@@ -596,6 +596,7 @@ ACL_OUTLINE void acl_buf__make(struct acl_env *env, const struct acl_frame *f, _
 	b->size = size;
 	b->tid = env->tid;
 	b->call = f->call;
+	b->site = env->th->site;
 	key = acl_buf__key(b);
 	old = acl_buf__get(env, key);
 	if (old) {
@@ -890,6 +891,7 @@ ACL_OUTLINE struct acl_event *acl_event__make(struct acl_env *env, __u64 handle,
 	e->born = born;
 	e->handle = handle;
 	e->flags = flags;
+	e->site = env->th->site;
 	e->tid = env->tid;
 	e->call = call;
 	e->shared = call != ACL_C_MAX && (flags & (ACL_EVENT_EXTERNAL | ACL_EVENT_IPC));
@@ -1178,6 +1180,7 @@ ACL_FN void acl_violation__buf(struct acl_violation *v, const struct acl_buf *b)
 	v->buf.base = b->base;
 	v->buf.size = b->size;
 	v->buf.born = b->born;
+	v->buf.site = b->site;
 	v->buf.tid = b->tid;
 	v->buf.call = b->call;
 }
@@ -1191,6 +1194,7 @@ ACL_FN void acl_violation__event(struct acl_env *env, struct acl_violation *v)
 		return;
 	v->has_event = 1;
 	v->event.born = e->born;
+	v->event.site = e->site;
 	v->event.rec_pos = e->rec.pos;
 	v->event.records = e->records;
 	v->event.flags = e->flags;
@@ -2062,6 +2066,7 @@ ACL_OUTLINE int acl_thread__push(struct acl_env *env, const struct acl_enter *in
 	f = acl_thread__frame(th, th->depth);
 	th->depth++;
 	th->after_entry = 1;
+	th->site = 0;
 	f->pos = in->pos;
 	f->sp = in->sp;
 	f->call = in->call;
@@ -2171,6 +2176,7 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 {
 	__s32 ret = out->ret;
 
+	env->th->site = out->site;
 	switch (role) {
 	case ACL_R_MALLOC:
 		if (!ret && out->out_ok)

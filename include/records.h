@@ -14,7 +14,6 @@
 #include "state.h"
 
 #define ACL_STACK_MAX 64 /* frames of a user stack */
-#define ACL_COMM_LEN 16	 /* TASK_COMM_LEN */
 
 enum acl_rec {
 	ACL_REC_VIOLATION = 1, /* struct acl_violation */
@@ -67,7 +66,7 @@ struct acl_violation {
 	__s32 ret;	/* where the verdict fell at the return */
 	__u64 ptr;	/* the pointer given to the call */
 	struct {
-		__u64 id, base, size, born;
+		__u64 id, base, size, born, site;
 		__u32 tid;
 		__u32 call;
 	} buf;		      /* id 0: not a tracked buffer */
@@ -79,7 +78,7 @@ struct acl_violation {
 	} stream;	      /* the one it was submitted to */
 	struct acl_poll poll; /* the last that advanced the stream; pos 0: none */
 	struct {
-		__u64 born, rec_pos;
+		__u64 born, rec_pos, site;
 		__u32 records, flags, tid;
 		__u32 call; /* creating call; ACL_C_MAX if it was not seen */
 	} event;	    /* the polled one */
@@ -155,6 +154,7 @@ struct acl_leave {
 	__u64 pos; /* time of the return */
 	__u64 sp;  /* stack pointer as it was at the entry */
 	__u64 out; /* the output argument, where the call has one and succeeded */
+	__u64 site; /* address that it returns to */
 	__s32 ret;
 	__u32 tgid;
 	__u32 tid;

@@ -87,6 +87,7 @@ struct acl_buf {
 	__u64 base;
 	__u64 size;  /* bytes */
 	__u64 dying; /* position of the release in progress, 0 if none */
+	__u64 site;  /* address that the allocating call returned to */
 	__u32 tid;   /* allocated by */
 	__u16 call;  /* enum acl_call */
 	__u8 more;   /* a struct acl_copies is filed under our id */
@@ -104,6 +105,7 @@ struct acl_event {
 	__u64 born;  /* position of the creating call, or of the first use seen */
 	__u64 dying; /* position of the destroy in progress, 0 if none */
 	__u64 handle;
+	__u64 site;	      /* address that the creating call returned to */
 	struct acl_cover rec; /* the current record */
 	__u64 verdict;	      /* id of the newest verdict that names this event, 0 if none */
 	__u32 records;	      /* times recorded in its life */
@@ -249,6 +251,7 @@ struct acl_thread {
 	__u64 poll_pos;	  /* the latest event call was a COMPLETE poll, entered then */
 	__u64 poll_event; /* handle */
 	__u64 found;	  /* key of the buffer looked for last */
+	__u64 site;	    /* address that the returning call returns to, else 0 */
 	__u32 seq;	  /* of the next entry or return to be recorded */
 	__u32 _pad;
 	struct acl_frame f[ACL_NEST_MAX];
@@ -268,6 +271,8 @@ struct acl_thread {
 	} scratch;
 };
 
+#define ACL_COMM_LEN 16 /* TASK_COMM_LEN */
+
 struct acl_proc {
 	__u64 inc;  /* id of this incarnation */
 	__u64 born; /* monotonic time at which it was first seen */
@@ -275,6 +280,7 @@ struct acl_proc {
 	__u8 late; /* it ran before we attached */
 	__u8 hint; /* size class of the buffer found last */
 	__u8 _pad[2];
+	char comm[ACL_COMM_LEN]; /* as it was when first seen */
 	__u8 suspect[ACL_S_MAX];
 	__u8 classes[64];  /* by log2: size classes that were ever used */
 	__u64 settled_all; /* settles the streams of every device */

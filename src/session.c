@@ -33,6 +33,7 @@
 #include "exits.h"
 #include "json.h"
 #include "kernel.h"
+#include "leaks.h"
 #include "maps.h"
 #include "probes.h"
 #include "story.h"
@@ -61,6 +62,7 @@ struct session {
 	struct report_cfg report;
 	struct stories *stories;
 	struct sweep *sweep;
+	struct leaks *leaks;
 	struct summary summary;
 	FILE *output;
 	void *watched; /* tsearch() tree of struct watched */
@@ -283,9 +285,17 @@ static void add_totals(struct summary *sum, const struct acl_proc *p)
 	sum->late += p->late;
 }
 
+/* What it leaves behind; a table of all objects is walked only if there are any. */
+static void note_leaks(struct session *s, const struct acl_proc *p)
+{
+	if (p->bufs_made != p->bufs_gone || p->events_made != p->events_gone)
+		leaks__collect(s->leaks, p->inc, (pid_t)p->tgid, p->comm, now_ns());
+}
+
 /* An incarnation is over: its last numbers, and its state in the maps. */
 static void incarnation__over(struct session *s, const struct acl_proc *p)
 {
+	note_leaks(s, p);
 	add_totals(&s->summary, p);
 	ring_buffer__consume(s->violations);
 	stories__process_gone(s->stories, p->inc);
@@ -637,8 +647,10 @@ static int open_rings(struct session *s)
 		ring_buffer__new(bpf_map__fd(s->skel->maps.violations), on_violation, s, NULL);
 	s->life = ring_buffer__new(bpf_map__fd(s->skel->maps.life), on_life, s, NULL);
 	s->sweep = sweep__new(s->skel);
+	s->leaks = leaks__new(s->skel, &s->report);
 	s->probes = probes__new(s->skel, s->kernel.uprobe_multi);
-	if (!s->violations || !s->life || !s->sweep || !s->probes ||
+	if (!s->violations || !s->life || !s->sweep || !s->leaks ||
+	    !s->probes ||
 	    watch_fd(s, ring_buffer__epoll_fd(s->violations), WAKE_VIOLATIONS) ||
 	    watch_fd(s, ring_buffer__epoll_fd(s->life), WAKE_LIFE))
 		return refuse(ACL_EXIT_FAILED, "cannot set up the rings: %s", strerror(errno));
@@ -674,6 +686,7 @@ static void free_all(struct session *s)
 	ring_buffer__free(s->violations);
 	ring_buffer__free(s->life);
 	sweep__free(s->sweep);
+	leaks__free(s->leaks);
 	aclguard_bpf__destroy(s->skel);
 	stories__free(s->stories);
 	json__free(s->report.json);
@@ -756,6 +769,7 @@ static void sum_live(struct session *s)
 	while (!bpf_map__get_next_key(s->skel->maps.procs, prev, &key, sizeof(key))) {
 		if (!bpf_map__lookup_elem(s->skel->maps.procs, &key, sizeof(key), &p, sizeof(p),
 					  0)) {
+			note_leaks(s, &p);
 			add_totals(&s->summary, &p);
 			stories__process_gone(s->stories, p.inc);
 		}
@@ -787,6 +801,7 @@ static void summarize(struct session *s)
 	stories__finish(s->stories);
 	s->summary.duration_ns = now_ns() - s->started;
 	s->summary.counts = stories__counts(s->stories);
+	leaks__print(s->leaks);
 	summary__print(&s->report, &s->summary);
 	free(libs);
 }
