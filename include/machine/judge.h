@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The verdict on a release: which copy decides, and the report that says so. */
+#ifndef ACLGUARD_MACHINE_JUDGE_H
+#define ACLGUARD_MACHINE_JUDGE_H
+
+/* The least known copy of a buffer, and what there is to say about it. */
+struct acl_worst {
+	__u64 pos;
+	__u32 rank; /* enum acl_know and whether it has an unfollowed way */
+	__u32 nr;   /* of the slot */
+	__u32 unsettled;
+};
+
+ACL_OUTLINE void acl_worst__weigh(struct acl_env *env, struct acl_worst *w,
+				  const struct acl_copy *c, __u32 nr)
+{
+	const struct acl_stream *s;
+	enum acl_know know;
+	__u32 rank;
+
+	if (!c->stream)
+		return;
+	s = acl_stream__get(env, c->stream);
+	know = acl_copy__known(c, s, s ? acl_proc__settled(env->proc, s->dev) : 0);
+	if (know == ACL_K_SETTLED)
+		return;
+	w->unsettled++;
+	rank = 2 * know;
+	if (know == ACL_K_NOTHING && s && s->way >= c->pos)
+		rank++;
+	if (rank > w->rank || (rank == w->rank && c->pos <= w->pos))
+		return;
+	w->rank = rank;
+	w->pos = c->pos;
+	w->nr = nr;
+}
+
+ACL_FN void acl_violation__buf(struct acl_violation *v, const struct acl_buf *b)
+{
+	v->buf.id = b->id;
+	v->buf.base = b->base;
+	v->buf.size = b->size;
+	v->buf.born = b->born;
+	v->buf.site = b->site;
+	v->buf.tid = b->tid;
+	v->buf.call = b->call;
+}
+
+/* What is known of the polled event; it may be gone by now. */
+ACL_FN void acl_violation__event(struct acl_env *env, struct acl_violation *v)
+{
+	struct acl_event *e = acl_event__same(env, v->poll.handle, v->poll.event);
+
+	if (!e)
+		return;
+	v->has_event = 1;
+	v->event.born = e->born;
+	v->event.site = e->site;
+	v->event.rec_pos = e->rec.pos;
+	v->event.records = e->records;
+	v->event.flags = e->flags;
+	v->event.tid = e->tid;
+	v->event.call = e->call;
+	v->suspects |= acl_suspect__mask(e->suspect);
+	/* so that its destroy is told to whoever prints this */
+	e->verdict = v->id;
+}
+
+ACL_FN __u32 acl_suspects__of(struct acl_env *env, const struct acl_buf *b)
+{
+	__u32 mask = acl_suspect__mask(env->proc->suspect) | acl_suspect__mask(b->suspect);
+
+	if (b->born < acl_complete(env))
+		mask |= 1U << ACL_S_LATE;
+	return mask;
+}
+
+ACL_FN int acl_rule__wanted(struct acl_env *env, enum acl_rule rule, enum acl_level level)
+{
+	const volatile struct acl_cfg *cfg = acl_cfg(env);
+
+	if (level == ACL_LEVEL_NOTE && !cfg->strict)
+		return 0;
+	return !!(cfg->rules & ACL_RULE_BIT(rule));
+}
+
+/* Starts the report of a call that is being judged. */
+ACL_FN struct acl_violation *acl_report__begin(struct acl_env *env, const struct acl_frame *f,
+					       enum acl_rule rule)
+{
+	struct acl_violation *v = acl_violation__begin(env);
+
+	if (!v)
+		return 0;
+	v->h.type = ACL_REC_VIOLATION;
+	v->h.tgid = env->tgid;
+	v->h.tid = env->tid;
+	v->h.inc = env->inc;
+	v->h.time = f->pos;
+	v->id = acl_new_id(env);
+	v->rule = rule;
+	v->call = f->call;
+	v->ptr = f->args[0];
+	return v;
+}
+
+/*
+ * Judges the release of a buffer that is entered now.  Returns the id of the
+ * verdict, 0 where there is nothing to say.
+ */
+ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, struct acl_buf *b)
+{
+	struct acl_worst w = { .rank = 2 * ACL_K_SETTLED };
+	const struct acl_copies *m;
+	const struct acl_stream *s;
+	const struct acl_copy *c;
+	struct acl_violation *v;
+	enum acl_level level;
+	enum acl_rule rule;
+	int pooled = 0, time_line = 1;
+	__u64 age = 0, id;
+
+	for (__u32 i = 0; i < ACL_COPIES_INLINE; i++)
+		acl_worst__weigh(env, &w, &b->c[i], i);
+	m = b->more ? acl_copies__get(env, b->id) : 0;
+	if (m)
+		for (__u32 i = 0; i < ACL_COPIES_MORE; i++)
+			acl_worst__weigh(env, &w, &m->c[i], ACL_COPIES_INLINE + i);
+	rule = acl_verdict__rule(w.rank / 2);
+	if (rule == ACL_RULE_NONE)
+		return 0;
+	if (!acl_rule__wanted(env, rule,
+			      rule == ACL_RULE_FREE_AFTER_EVENT_SYNC ? ACL_LEVEL_NOTE
+								     : ACL_LEVEL_ERROR))
+		return 0;
+	c = acl_buf__nth(env, b, w.nr);
+	s = c ? acl_stream__get(env, c->stream) : 0;
+	if (!s)
+		return 0;
+	v = acl_report__begin(env, f, rule);
+	if (!v)
+		return 0;
+	v->suspects = acl_suspects__of(env, b) | acl_suspect__mask(s->suspect);
+	v->unsettled = w.unsettled;
+	acl_violation__buf(v, b);
+	v->copy = *c;
+	v->stream.id = s->id;
+	v->stream.handle = s->handle;
+	v->stream.dev = s->dev;
+	v->stream.is_default = s->is_default;
+	v->stream.query_pos = s->query_pos;
+	v->poll = s->poll;
+	if (rule == ACL_RULE_FREE_BEFORE_DESTROY) {
+		acl_violation__event(env, v);
+		pooled = v->poll.records > 1 || (v->has_event && v->event.records > 1);
+		time_line = v->has_event && v->event.call != ACL_C_MAX
+				    ? !!(v->event.flags & ACL_EVENT_TIME_LINE)
+				    : -1;
+		age = f->pos - v->poll.pos;
+	}
+	if (w.rank & 1)
+		v->suspects |= 1U << ACL_S_WAY;
+	level = acl_verdict__level(rule, pooled, age, acl_cfg(env)->window, w.rank & 1);
+	v->level = level;
+	v->hazard = acl_verdict__hazard(rule, time_line);
+	v->evidence = acl_verdict__evidence(v->suspects);
+	id = v->id;
+	acl_violation__end(env, v);
+	return id;
+}
+
+/*
+ * On late attach the buffer is not known; the one thing that speaks is that
+ * the thread's latest event call was a COMPLETE poll a moment ago.
+ */
+ACL_FN __u64 acl_unknown__judge(struct acl_env *env, const struct acl_frame *f)
+{
+	struct acl_violation *v;
+	struct acl_event *e;
+	__u64 id, poll = env->th->poll_pos;
+
+	if (!env->proc->late || !poll || f->pos - poll > acl_cfg(env)->window)
+		return 0;
+	if (!acl_rule__wanted(env, ACL_RULE_FREE_BEFORE_DESTROY, ACL_LEVEL_ERROR))
+		return 0;
+	e = acl_event__get(env, env->th->poll_event);
+	if (e && (e->dying || e->id == 0))
+		return 0;
+	v = acl_report__begin(env, f, ACL_RULE_FREE_BEFORE_DESTROY);
+	if (!v)
+		return 0;
+	v->suspects = 1U << ACL_S_LATE;
+	v->poll.pos = poll;
+	v->poll.handle = env->th->poll_event;
+	v->poll.tid = env->tid;
+	if (e) {
+		v->poll.event = e->id;
+		acl_violation__event(env, v);
+	}
+	v->level = ACL_LEVEL_WARNING;
+	v->hazard = ACL_HZ_DOCUMENTED;
+	v->evidence = ACL_EV_SUSPECTED;
+	id = v->id;
+	acl_violation__end(env, v);
+	return id;
+}
+
+#endif /* ACLGUARD_MACHINE_JUDGE_H */
