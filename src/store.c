@@ -222,7 +222,7 @@ void acl_loss(struct acl_env *env, enum acl_loss cause)
 	env->proc->losses[cause]++;
 }
 
-const struct acl_cfg *acl_cfg(struct acl_env *env)
+const volatile struct acl_cfg *acl_cfg(struct acl_env *env)
 {
 	return &env__store(env)->cfg.acl;
 }

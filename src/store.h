@@ -26,9 +26,9 @@
 	X(name, NAMES, __u64, 16384)                     \
 	X(ctx, CTXS, struct acl_ctx, 4096)               \
 	X(desc, DESCS, struct acl_desc, 4096)            \
-	X(dead, DEAD, struct acl_dead, 16384)            \
+	X(dead, DEADS, struct acl_dead, 32768)           \
 	X(range, RANGES, struct acl_dead, 16384)         \
-	X(grave, GRAVES, __u64, 16384)
+	X(grave, GRAVES, __u64, 32768)
 
 enum store_table {
 	STORE_THREADS,
@@ -108,7 +108,7 @@ int acl_lock(struct acl_env *env, __u64 id);
 void acl_unlock(struct acl_env *env, __u64 id);
 __u64 acl_new_id(struct acl_env *env);
 void acl_loss(struct acl_env *env, enum acl_loss cause);
-const struct acl_cfg *acl_cfg(struct acl_env *env);
+const volatile struct acl_cfg *acl_cfg(struct acl_env *env);
 __u64 acl_complete(struct acl_env *env);
 struct acl_violation *acl_violation__begin(struct acl_env *env);
 void acl_violation__end(struct acl_env *env, struct acl_violation *v);

@@ -312,6 +312,105 @@ static void copies_whose_addresses_cannot_be_known_are_counted(void **state)
 	assert_int_equal(lost(w, ACL_L_UNSEEN_COPY), 2);
 }
 
+/* ---- batches ----------------------------------------------------------- */
+
+/* A batch of `n` between the device and pageable memory, but for what the test puts in. */
+static void fill_batch(struct world *w, __u32 n)
+{
+	for (__u32 i = 0; i < n; i++)
+		w->batch[i] = (struct world_copy){ DEVICE_MEM, 0x5500000000 + i * 4096, 64 };
+}
+
+static void each_copy_of_a_batch_is_a_copy(void **state)
+{
+	struct world *w = begin(state);
+
+	malloc_host(w, BUF, 4096);
+	malloc_host(w, BUF + 4096, 4096);
+	fill_batch(w, 64);
+	w->batch[0].src = BUF + 64;
+	w->batch[63] = (struct world_copy){ BUF + 8191, DEVICE_MEM, 1 };
+	copy_batch(w, 64, S);
+	free_host(w, BUF);
+	assert_int_equal(expect(w, FREE_IN_FLIGHT, ERROR, CERTAIN)->copy.addr, BUF + 64);
+	free_host(w, BUF + 4096);
+	assert_int_equal(expect(w, FREE_IN_FLIGHT, ERROR, CERTAIN)->copy.addr, BUF + 8191);
+	assert_int_equal(lost(w, ACL_L_UNSEEN_COPY), 0);
+}
+
+static void a_batch_is_settled_like_any_copy(void **state)
+{
+	struct world *w = begin(state);
+
+	malloc_host(w, BUF, 4096);
+	fill_batch(w, 2);
+	w->batch[1].src = BUF;
+	copy_batch(w, 2, S);
+	sync_stream(w, S);
+	free_host(w, BUF);
+	silent(w);
+}
+
+static void a_batch_stands_at_the_position_of_its_entry(void **state)
+{
+	struct world *w = begin(state);
+
+	malloc_host(w, BUF, 4096);
+	fill_batch(w, 1);
+	w->batch[0].src = BUF;
+	holds(w);
+	copy_batch(w, 1, S);
+	as(w, 101);
+	sync_stream(w, S);
+	as(w, TGID);
+	returns(w);
+	free_host(w, BUF);
+	silent(w);
+}
+
+static void a_batch_that_fails_copies_nothing(void **state)
+{
+	struct world *w = begin(state);
+
+	malloc_host(w, BUF, 4096);
+	fill_batch(w, 1);
+	w->batch[0].src = BUF;
+	fails(w, ERR);
+	copy_batch(w, 1, S);
+	free_host(w, BUF);
+	silent(w);
+}
+
+static void a_batch_with_a_freed_buffer_is_reported(void **state)
+{
+	struct world *w = begin(state);
+
+	malloc_host(w, BUF, 4096);
+	free_host(w, BUF);
+	fill_batch(w, 3);
+	w->batch[1].src = BUF + 128;
+	copy_batch(w, 3, S);
+	assert_int_equal(expect(w, COPY_AFTER_FREE, ERROR, CERTAIN)->ptr, BUF + 128);
+}
+
+static void copies_of_a_batch_beyond_the_bound_are_counted(void **state)
+{
+	struct world *w = begin(state);
+
+	fill_batch(w, ACL_BATCH_MAX + 1);
+	copy_batch(w, ACL_BATCH_MAX + 1, S);
+	assert_int_equal(lost(w, ACL_L_UNSEEN_COPY), 1);
+}
+
+static void copies_of_a_batch_that_cannot_be_read_are_counted(void **state)
+{
+	struct world *w = begin(state);
+
+	fill_batch(w, 1);
+	copy_batch(w, 3, S);
+	assert_int_equal(lost(w, ACL_L_FAULT), 2);
+}
+
 /* ---- registered memory ------------------------------------------------- */
 
 static void registered_memory_is_a_buffer(void **state)
@@ -716,6 +815,13 @@ int main(void)
 		world_test(copies_by_descriptor_use_its_addresses),
 		world_test(a_descriptor_keeps_what_was_set_last),
 		world_test(copies_whose_addresses_cannot_be_known_are_counted),
+		world_test(each_copy_of_a_batch_is_a_copy),
+		world_test(a_batch_is_settled_like_any_copy),
+		world_test(a_batch_stands_at_the_position_of_its_entry),
+		world_test(a_batch_that_fails_copies_nothing),
+		world_test(a_batch_with_a_freed_buffer_is_reported),
+		world_test(copies_of_a_batch_beyond_the_bound_are_counted),
+		world_test(copies_of_a_batch_that_cannot_be_read_are_counted),
 		world_test(registered_memory_is_a_buffer),
 		world_test(memory_registered_by_the_newer_call_is_a_buffer),
 		world_test(a_register_that_fails_makes_no_buffer),

@@ -56,6 +56,7 @@ static void the_report_names_the_copy_the_stream_and_the_poll(void **state)
 	assert_int_equal(v->buf.base, BUF);
 	assert_int_equal(v->buf.size, 4096);
 	assert_int_equal(v->buf.tid, TGID);
+	assert_int_equal(v->buf.site, SITE);
 	assert_int_equal(v->buf.call, ACL_C_aclrtMallocHost);
 	assert_int_equal(v->copy.addr, BUF);
 	assert_int_equal(v->copy.len, 4096);
@@ -70,6 +71,7 @@ static void the_report_names_the_copy_the_stream_and_the_poll(void **state)
 	assert_true(v->has_event);
 	assert_int_equal(v->event.records, 1);
 	assert_int_equal(v->event.call, ACL_C_aclrtCreateEvent);
+	assert_int_equal(v->event.site, SITE);
 }
 
 static void named_is_the_last_poll_that_advanced_the_stream(void **state)
@@ -624,7 +626,7 @@ static void a_second_free_that_fails_is_a_double_free(void **state)
 	free_host(w, BUF);
 	fails(w, PARAM_INVALID);
 	free_host(w, BUF);
-	v = expect(w, DOUBLE_FREE, ERROR, CERTAIN);
+	v = expect(w, DOUBLE_FREE, ERROR, CONFIRMED);
 	assert_int_equal(v->ret, PARAM_INVALID);
 	assert_int_equal(v->ptr, BUF);
 	assert_int_equal(v->hazard, ACL_HZ_DOCUMENTED);
@@ -688,6 +690,38 @@ static void a_double_free_with_a_runtime_error_is_one_report(void **state)
 	w->heard = 1;
 }
 
+static void of_two_frees_at_once_the_one_that_fails_is_a_double_free(void **state)
+{
+	struct world *w = *state;
+
+	malloc_host(w, BUF, 4096);
+	holds(w);
+	free_host(w, BUF);
+	as(w, 101);
+	holds(w);
+	free_host(w, BUF);
+	as(w, TGID);
+	returns(w);
+	as(w, 101);
+	returns_with(w, PARAM_INVALID);
+	expect(w, DOUBLE_FREE, ERROR, CONFIRMED);
+}
+
+static void what_was_created_during_a_failing_second_free_is_no_double_free(void **state)
+{
+	struct world *w = *state;
+
+	malloc_host(w, BUF, 4096);
+	free_host(w, BUF);
+	holds(w);
+	free_host(w, BUF);
+	as(w, 101);
+	malloc_host(w, BUF, 4096);
+	as(w, TGID);
+	returns_with(w, PARAM_INVALID);
+	silent(w);
+}
+
 /* ---- event-double-destroy, event-use-after-destroy --------------------- */
 
 static struct world *with_destroyed(void **state)
@@ -709,7 +743,7 @@ static void a_second_destroy_that_fails_is_a_double_destroy(void **state)
 
 	fails(w, PARAM_INVALID);
 	destroy_event(w, E);
-	v = expect(w, EVENT_DOUBLE_DESTROY, ERROR, CERTAIN);
+	v = expect(w, EVENT_DOUBLE_DESTROY, ERROR, CONFIRMED);
 	assert_int_equal(v->ret, PARAM_INVALID);
 	assert_int_equal(v->ptr, E);
 }
@@ -721,6 +755,23 @@ static void a_second_destroy_that_succeeds_means_a_missed_creation(void **state)
 	destroy_event(w, E);
 	silent(w);
 	assert_int_equal(lost(w, ACL_L_MISSED_CREATE), 1);
+}
+
+static void of_two_destroys_at_once_the_one_that_fails_is_a_double_destroy(void **state)
+{
+	struct world *w = *state;
+
+	create_event(w, E);
+	holds(w);
+	destroy_event(w, E);
+	as(w, 101);
+	holds(w);
+	destroy_event(w, E);
+	as(w, TGID);
+	returns(w);
+	as(w, 101);
+	returns_with(w, PARAM_INVALID);
+	expect(w, EVENT_DOUBLE_DESTROY, ERROR, CONFIRMED);
 }
 
 static void destroying_what_was_created_since_is_no_double_destroy(void **state)
@@ -750,7 +801,7 @@ static void a_record_after_the_destroy_that_fails_is_reported(void **state)
 
 	fails(w, PARAM_INVALID);
 	record_event(w, E, S);
-	expect(w, EVENT_USE_AFTER_DESTROY, ERROR, CERTAIN);
+	expect(w, EVENT_USE_AFTER_DESTROY, ERROR, CONFIRMED);
 }
 
 static void a_poll_after_the_destroy_that_fails_is_reported(void **state)
@@ -759,7 +810,7 @@ static void a_poll_after_the_destroy_that_fails_is_reported(void **state)
 
 	fails(w, PARAM_INVALID);
 	poll_event(w, E, DONE);
-	expect(w, EVENT_USE_AFTER_DESTROY, ERROR, CERTAIN);
+	expect(w, EVENT_USE_AFTER_DESTROY, ERROR, CONFIRMED);
 }
 
 static void a_query_after_the_destroy_that_fails_is_reported(void **state)
@@ -768,7 +819,7 @@ static void a_query_after_the_destroy_that_fails_is_reported(void **state)
 
 	fails(w, PARAM_INVALID);
 	query_event(w, E, DONE);
-	expect(w, EVENT_USE_AFTER_DESTROY, ERROR, CERTAIN);
+	expect(w, EVENT_USE_AFTER_DESTROY, ERROR, CONFIRMED);
 }
 
 static void a_wait_after_the_destroy_that_fails_is_reported(void **state)
@@ -777,7 +828,7 @@ static void a_wait_after_the_destroy_that_fails_is_reported(void **state)
 
 	fails(w, PARAM_INVALID);
 	stream_wait(w, S, E);
-	assert_int_equal(expect(w, EVENT_USE_AFTER_DESTROY, ERROR, CERTAIN)->call,
+	assert_int_equal(expect(w, EVENT_USE_AFTER_DESTROY, ERROR, CONFIRMED)->call,
 			 ACL_C_aclrtStreamWaitEvent);
 }
 
@@ -787,7 +838,7 @@ static void a_synchronize_after_the_destroy_that_fails_is_reported(void **state)
 
 	fails(w, PARAM_INVALID);
 	sync_event(w, E);
-	expect(w, EVENT_USE_AFTER_DESTROY, ERROR, CERTAIN);
+	expect(w, EVENT_USE_AFTER_DESTROY, ERROR, CONFIRMED);
 }
 
 static void a_use_after_the_destroy_that_succeeds_means_a_missed_creation(void **state)
@@ -851,8 +902,13 @@ static void a_copy_in_a_freed_buffer_is_reported(void **state)
 	copy_h2d(w, BUF + 64, 64, S);
 	v = expect(w, COPY_AFTER_FREE, ERROR, CERTAIN);
 	assert_int_equal(v->call, ACL_C_aclrtMemcpyAsync);
-	assert_int_equal(v->buf.base, BUF);
-	assert_int_equal(v->buf.size, 4096);
+	assert_int_equal(v->ptr, BUF + 64);
+	assert_int_equal(v->copy.len, 64);
+	assert_int_equal(v->stream.handle, S);
+	assert_int_equal(v->buf.id, 0);
+	assert_int_equal(v->ended.base, BUF);
+	assert_int_equal(v->ended.size, 4096);
+	assert_int_equal(v->ended.tid, TGID);
 }
 
 static void a_copy_into_a_freed_buffer_is_reported(void **state)
@@ -1010,8 +1066,11 @@ int main(void)
 		world_test(a_free_of_what_was_never_seen_is_no_double_free),
 		world_test(a_free_that_failed_before_makes_no_double_free),
 		world_test(a_double_free_with_a_runtime_error_is_one_report),
+		world_test(of_two_frees_at_once_the_one_that_fails_is_a_double_free),
+		world_test(what_was_created_during_a_failing_second_free_is_no_double_free),
 		world_test(a_second_destroy_that_fails_is_a_double_destroy),
 		world_test(a_second_destroy_that_succeeds_means_a_missed_creation),
+		world_test(of_two_destroys_at_once_the_one_that_fails_is_a_double_destroy),
 		world_test(destroying_what_was_created_since_is_no_double_destroy),
 		world_test(a_destroy_of_an_event_never_seen_is_silent),
 		world_test(a_record_after_the_destroy_that_fails_is_reported),

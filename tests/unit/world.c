@@ -34,6 +34,19 @@ static void on_proc(void *arg, const struct acl_gone *g)
 	w->gone[w->nr_gone++] = *g;
 }
 
+static int on_batch(void *arg, const struct acl_frame *f, __u32 i, struct acl_enter *one)
+{
+	const struct world *w = arg;
+
+	(void)f;
+	if (i >= WORLD_BATCH_MAX || !w->batch[i].dst)
+		return -1;
+	one->args[0] = w->batch[i].dst;
+	one->args[2] = w->batch[i].src;
+	one->args[3] = w->batch[i].len;
+	return 0;
+}
+
 struct acl_cfg world__cfg(void)
 {
 	return (struct acl_cfg){
@@ -52,6 +65,7 @@ void world__restart(struct world *w, const struct acl_cfg *cfg, __u64 complete)
 		.arg = w,
 		.violation = on_violation,
 		.sequel = on_sequel,
+		.batch = on_batch,
 		.proc = on_proc,
 	};
 
@@ -161,6 +175,7 @@ static void world__leave(struct world *w, const struct world_call *c)
 	struct acl_leave out = {
 		.sp = c->sp,
 		.out = c->ret ? 0 : c->out,
+		.site = SITE,
 		.ret = c->ret,
 		.tgid = w->tgid,
 		.tid = w->tid,
@@ -413,6 +428,11 @@ void copy_h2d(struct world *w, __u64 host, __u64 len, __u64 s)
 void copy_d2h(struct world *w, __u64 host, __u64 len, __u64 s)
 {
 	copy_kind(w, host, DEVICE_MEM, len, D2H, s);
+}
+
+void copy_batch(struct world *w, __u32 n, __u64 s)
+{
+	call(w, aclrtMemcpyBatchAsync, 0, CELL, CELL, CELL, CELL, n, s);
 }
 
 /* ---- what is said ------------------------------------------------------ */

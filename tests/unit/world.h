@@ -30,6 +30,7 @@
 #define WORLD_CALLS_MAX 8 /* in progress at once on one thread */
 #define WORLD_THREADS_MAX 16
 #define WORLD_REPORTS_MAX 64
+#define WORLD_BATCH_MAX 100
 
 #define US 1000ULL
 #define MS (1000 * US)
@@ -37,6 +38,8 @@
 
 #define TGID 100 /* the process that calls, unless as_process() says otherwise */
 #define WINDOW (1 * SEC)
+
+#define SITE 0x401234 /* every call returns to there */
 
 #define NOT_DONE 0
 #define DONE 1
@@ -66,6 +69,10 @@ struct world {
 	__u8 hold;
 	__u8 unreadable;
 	struct world_thread threads[WORLD_THREADS_MAX];
+	/* the arrays of the batch that is copied */
+	struct world_copy {
+		__u64 dst, src, len;
+	} batch[WORLD_BATCH_MAX];
 	/* what was said, and how much of it was expected */
 	struct acl_violation said[WORLD_REPORTS_MAX];
 	struct acl_sequel sequels[WORLD_REPORTS_MAX];
@@ -150,6 +157,7 @@ void get_ctx(struct world *w, __u64 c);
 void copy_kind(struct world *w, __u64 dst, __u64 src, __u64 len, int kind, __u64 s);
 void copy_h2d(struct world *w, __u64 host, __u64 len, __u64 s);
 void copy_d2h(struct world *w, __u64 host, __u64 len, __u64 s);
+void copy_batch(struct world *w, __u32 n, __u64 s); /* of w->batch */
 
 /* ---- what is said ---- */
 #define expect(w, rule, level, evidence) \
