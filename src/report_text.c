@@ -241,11 +241,12 @@ void report__remedy(const struct acl_violation *v, char *buf, size_t n)
 			 call, ptr, stream);
 		break;
 	case ACL_RULE_FREE_AFTER_STREAM_QUERY:
-		snprintf(buf, n,
-			 "aclrtStreamQuery looks at the device only: call "
-			 "aclrtSynchronizeStream(%s) before %s(%s); with the stream idle it hardly "
-			 "costs anything.",
-			 stream, call, ptr);
+		snprintf(
+			buf, n,
+			"aclrtStreamQuery looks at the device only: call "
+			"aclrtSynchronizeStream(%s) before %s(%s); with the stream idle it returns "
+			"at once.",
+			stream, call, ptr);
 		break;
 	case ACL_RULE_FREE_AFTER_EVENT_SYNC:
 		snprintf(buf, n,
@@ -286,6 +287,7 @@ void report__remedy(const struct acl_violation *v, char *buf, size_t n)
 /* ---- the history -------------------------------------------------------- */
 
 #define MOMENTS_MAX 8
+#define CALL_WIDTH 24 /* at least */
 
 struct moment {
 	uint64_t pos;
@@ -451,6 +453,7 @@ static void print_history(struct report_out *o, const struct acl_violation *v)
 {
 	struct history h = { .n = 0 };
 	char span[REPORT_SPAN_MAX];
+	int width = CALL_WIDTH;
 
 	if (v->buf.id && v->buf.born)
 		history_add(&h, v->buf.born, acl_call__name(v->buf.call), v->buf.tid,
@@ -463,11 +466,14 @@ static void print_history(struct report_out *o, const struct acl_violation *v)
 	tell_call(&h, v);
 	report_out__printf(o, "  history, relative to the %s:\n",
 			   is_release(v) ? "release" : "call");
+	for (unsigned int i = 0; i < h.n; i++)
+		if ((int)strlen(h.m[i].call) > width)
+			width = (int)strlen(h.m[i].call);
 	for (unsigned int i = 0; i < h.n; i++) {
 		const struct moment *m = &h.m[i];
 		int64_t ns = (int64_t)(m->pos - v->h.time);
 
-		report_out__printf(o, "    %12s  %-24s %s", ns ? report__span(span, ns) : "0",
+		report_out__printf(o, "    %12s  %-*s %s", ns ? report__span(span, ns) : "0", width,
 				   m->call, m->text);
 		if (m->tid)
 			report_out__printf(o, " [thread %u]", m->tid);

@@ -210,8 +210,11 @@ static void a_warning_says_why_it_is_none_worse(void **state)
 	(void)state;
 	v.level = ACL_LEVEL_WARNING;
 	v.event.records = 9;
+	v.event.call = ACL_C_aclrtCreateEventExWithFlag;
 	text = plain_text_of(&v);
 	assert_has(text, "a warning, because the event is used again and again");
+	assert_has(text, "aclrtCreateEventExWithFlag event 0x55d0e0,"); /* columns stay such */
+	assert_has(text, "aclrtFreeHost              buffer 0x7f3a5c000000");
 	assert_has(text, "remedy: event 0x55d0e0 is used again and again");
 	free(text);
 	v.event.records = 1;
@@ -883,6 +886,8 @@ static void json_survives_a_hostile_name(void **state)
 	memset(v.comm, 'x', sizeof(v.comm));
 	memcpy(v.comm, HOSTILE, sizeof(HOSTILE) - 1);
 	o = json_of(&cfg, &v);
+	/* all of it, nothing behind it; what is no text became U+FFFD */
+	assert_int_equal(json_object_get_string_len(get(o, "program")), 13 + 3 * 3);
 	assert_memory_equal(json_object_get_string(get(o, "program")), "\x1b[31m\n==1==\"\\", 13);
 	assert_num(o, "pid", 4711);
 	json_object_put(o);

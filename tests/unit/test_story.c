@@ -292,6 +292,24 @@ static void all_stories_of_an_event_hear_of_its_destroy(void **state)
 	book_close(&b);
 }
 
+/* It was destroyed between the poll and the free: there is nothing to wait for. */
+static void an_event_that_is_gone_is_not_waited_for(void **state)
+{
+	struct acl_violation v = violation(9, ACL_RULE_FREE_BEFORE_DESTROY);
+	struct book b;
+
+	(void)state;
+	book_open(&b);
+	v.has_event = 0;
+	stories__violation(b.st, &v, sizeof(v));
+	fresh(&b);
+	released(&b, 9, 0);
+	assert_string_equal(fresh(&b),
+			    "==42==aclguard: #1: aclrtFreeHost(0xb000) returned 0 after 12.0 us\n");
+	assert_int_equal(stories__pending(b.st), 0);
+	book_close(&b);
+}
+
 static void sequels_of_others_are_not_joined(void **state)
 {
 	struct acl_sequel s = { .h = { .type = ACL_REC_RELEASED, .inc = 6 }, .id = 9 };
@@ -469,6 +487,24 @@ static void pending_stories_are_bounded(void **state)
 	book_close(&b);
 }
 
+static void what_was_told_is_evicted_silently(void **state)
+{
+	struct book b;
+
+	(void)state;
+	book_open(&b);
+	report(&b, 1, ACL_RULE_FREE_BEFORE_DESTROY);
+	released(&b, 1, 0);
+	stories__timeout(b.st, FREE_TIME + 900 * MS);
+	fresh(&b);
+	for (uint64_t id = 2; id <= STORIES_MAX + 1; id++)
+		report(&b, id, ACL_RULE_FREE_BEFORE_DESTROY);
+	assert_null(strstr(fresh(&b), "#1: "));
+	assert_int_equal(stories__counts(b.st)->evicted, 1);
+	assert_int_equal(stories__pending(b.st), STORIES_MAX);
+	book_close(&b);
+}
+
 static void damaged_records_are_dropped_and_counted(void **state)
 {
 	struct acl_violation v = violation(1, ACL_RULE_FREE_IN_FLIGHT), bad;
@@ -616,6 +652,7 @@ int main(void)
 		cmocka_unit_test(a_missing_destroy_is_waited_for_and_told_later),
 		cmocka_unit_test(timeouts_are_in_the_order_of_the_returns),
 		cmocka_unit_test(all_stories_of_an_event_hear_of_its_destroy),
+		cmocka_unit_test(an_event_that_is_gone_is_not_waited_for),
 		cmocka_unit_test(sequels_of_others_are_not_joined),
 		cmocka_unit_test(a_second_return_changes_nothing),
 		cmocka_unit_test(a_refusal_confirms),
@@ -624,6 +661,7 @@ int main(void)
 		cmocka_unit_test(what_was_told_is_summed_up_at_the_end),
 		cmocka_unit_test(the_end_of_the_watch_ends_all),
 		cmocka_unit_test(pending_stories_are_bounded),
+		cmocka_unit_test(what_was_told_is_evicted_silently),
 		cmocka_unit_test(damaged_records_are_dropped_and_counted),
 		cmocka_unit_test(latency_is_measured),
 		cmocka_unit_test(extreme_latencies_do_not_hurt),
