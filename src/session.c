@@ -791,9 +791,11 @@ static struct summary_library *list_libraries(struct session *s)
 	return libs;
 }
 
-static void summarize(struct session *s)
+/* Returns 0, or -errno where any report of the session could not be written. */
+static int summarize(struct session *s)
 {
 	struct summary_library *libs = list_libraries(s);
+	int err;
 
 	sum_calls(s);
 	sum_losses(s);
@@ -801,9 +803,11 @@ static void summarize(struct session *s)
 	stories__finish(s->stories);
 	s->summary.duration_ns = now_ns() - s->started;
 	s->summary.counts = stories__counts(s->stories);
-	leaks__print(s->leaks);
-	summary__print(&s->report, &s->summary);
+	err = leaks__print(s->leaks);
+	if (!err)
+		err = summary__print(&s->report, &s->summary);
 	free(libs);
+	return err ? err : stories__write_error(s->stories);
 }
 
 void session__abandon(struct session *s)
@@ -813,18 +817,16 @@ void session__abandon(struct session *s)
 
 int session__close(struct session *s)
 {
-	int status = 0;
+	int err, status = 0;
 
 	ring_buffer__consume(s->violations);
 	ring_buffer__consume(s->life);
-	summarize(s);
+	err = summarize(s);
 	if (s->opts->error_exitcode >= 0 && stories__count(s->stories, ACL_LEVEL_ERROR))
 		status = s->opts->error_exitcode;
-	if (stories__write_error(s->stories)) {
-		say("some reports could not be written: %s",
-		    strerror(-stories__write_error(s->stories)));
-		status = ACL_EXIT_OUTPUT;
-	}
+	if (err)
+		status = refuse(ACL_EXIT_OUTPUT, "some reports could not be written: %s",
+				strerror(-err));
 	free_all(s);
 	return status;
 }
