@@ -12,6 +12,7 @@ import ctypes
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
