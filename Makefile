@@ -191,6 +191,32 @@ demo:			## show a report: the fault this tool is for, on the simulated runtime (
 		$(APP) run -- $(BUILD)/scenarios/ascendcl/pcd_order || \
 		echo "(the program ended with exit status $$?, which aclguard passes on)"
 
+# --- fuzzing ----------------------------------------------------------------
+
+# Each tests/fuzz/fuzz_X.c with clang's libFuzzer, on a corpus that is kept
+# between runs; what crashes it is left in the corpus' folder.
+FUZZERS	  := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_TIME ?= 60
+FUZZ_SRCS  = $(filter-out src/main.c src/run.c src/watch.c src/record.c src/session.c \
+	     src/probes.c src/kernel.c src/leaks.c src/sweep.c src/options.c,$(wildcard src/*.c))
+
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard src/*.[ch] include/*.h include/machine/*.h) | $(SKEL)
+	$(call msg,FUZZ,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CLANG) $(APP_CPPFLAGS) -std=gnu11 -g -O1 -fsanitize=fuzzer,address,undefined \
+		-fno-sanitize-recover=all $< $(FUZZ_SRCS) -o $@ $(APP_LIBS)
+
+.PHONY: fuzz
+fuzz: $(addprefix $(BUILD)/fuzz/,$(FUZZERS)) sim	## run each fuzzer for FUZZ_TIME seconds
+	$(Q)$(PYTHON) tests/fuzz/make_seeds.py $(BUILD)/fuzz/seeds $(BUILD)/sim/mono/libascendcl.so
+	$(Q)for f in $(FUZZERS); do \
+		mkdir -p $(BUILD)/fuzz/corpus/$$f; echo "== $$f"; \
+		$(BUILD)/fuzz/$$f -max_total_time=$(FUZZ_TIME) -timeout=20 -print_final_stats=1 \
+			-artifact_prefix=$(BUILD)/fuzz/corpus/$$f- -verbosity=0 \
+			$(BUILD)/fuzz/corpus/$$f $$(d=$(BUILD)/fuzz/seeds/$${f#fuzz_}; \
+				[ -d $$d ] && echo $$d) $$(d=tests/fuzz/seeds/$${f#fuzz_}; \
+				[ -d $$d ] && echo $$d) || exit; done
+
 # --- format and lint --------------------------------------------------------
 
 C_FILES	= $(shell find src include bpf tests -name '*.[ch]' 2>/dev/null)
