@@ -133,11 +133,11 @@ static void table__drop(struct store *st, struct node **head, enum store_table t
 
 static void table__clear(struct store *st, struct node **head, enum store_table table)
 {
-	struct node *n, *next;
+	struct node *n = *head, *next;
 
-	HASH_ITER(hh, *head, n, next)
-	{
-		HASH_DEL(*head, n);
+	HASH_CLEAR(hh, *head); /* leaves the entries */
+	for (; n; n = next) {
+		next = n->hh.next;
 		free(n);
 		st->used[table]--;
 	}
@@ -381,8 +381,10 @@ static void store__end(struct store *st, __u32 tgid, enum acl_rec type, __u64 ti
 
 	if (!pr)
 		return;
-	HASH_ITER(hh, pr->tables[STORE_THREADS], n, next)
-	store__end_thread(st, pr, n->key, time);
+	for (n = pr->tables[STORE_THREADS]; n; n = next) {
+		next = n->hh.next;
+		store__end_thread(st, pr, n->key, time);
+	}
 	store__tell(st, type, &pr->p, tgid, time);
 	for (int i = 0; i < STORE_OF_PROC; i++)
 		table__clear(st, &pr->tables[i], i);
@@ -517,13 +519,12 @@ struct store *store__new(const struct store_cfg *cfg)
 
 void store__free(struct store *st)
 {
-	struct node *n, *next;
 	struct process *pr;
+	struct node *n;
 
 	if (!st)
 		return;
-	HASH_ITER(hh, st->procs, n, next)
-	{
+	for (n = st->procs; n; n = n->hh.next) {
 		pr = (struct process *)n->val;
 		for (int i = 0; i < STORE_OF_PROC; i++)
 			table__clear(st, &pr->tables[i], i);

@@ -671,16 +671,21 @@ static void a_copy_during_a_free_that_fails_is_not_lost_silently(void **state)
 static void a_failing_free_does_not_revive_over_a_newer_buffer(void **state)
 {
 	struct world *w = begin(state);
+	const __u64 sizes[] = { 4096, 64, 1 << 20 };
 
-	malloc_host(w, BUF, 4096);
-	holds(w);
-	free_host(w, BUF);
-	as(w, 101);
-	malloc_host(w, BUF, 4096);
-	as(w, TGID);
-	returns_with(w, 107000);
-	silent(w); /* what it failed for is not the buffer that lives there now */
-	assert_int_equal(used(w, STORE_BUFS), 1);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		malloc_host(w, BUF, 4096);
+		holds(w);
+		free_host(w, BUF);
+		as(w, 101);
+		malloc_host(w, BUF, sizes[i]);
+		as(w, TGID);
+		returns_with(w, 107000);
+		silent(w); /* what it failed for is not the buffer that lives there now */
+		assert_int_equal(used(w, STORE_BUFS), 1);
+		free_host(w, BUF);
+		assert_int_equal(used(w, STORE_BUFS), 0);
+	}
 }
 
 /* ---- what is kept of a buffer ------------------------------------------ */

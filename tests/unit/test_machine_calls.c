@@ -197,6 +197,18 @@ static void a_call_left_by_longjmp_to_the_same_depth_is_counted(void **state)
 	assert_int_equal(calls(w, ACL_C_aclrtRecordEvent)->returned, 1);
 }
 
+static void calls_whose_returns_were_lost_do_not_take_those_of_others(void **state)
+{
+	struct world *w = *state;
+
+	enter_at(w, SP, aclrtSynchronizeStream, S);
+	enter_at(w, SP, aclrtCreateEvent, CELL);
+	enter_at(w, SP, aclrtMallocHost, CELL, 4096);
+	leave_at(w, SP, 0, BUF);
+	assert_int_equal(proc_of(w, TGID)->events_made, 0);
+	assert_int_equal(proc_of(w, TGID)->bufs_made, 1);
+}
+
 static void a_record_left_by_longjmp_is_not_in_progress_for_ever(void **state)
 {
 	struct world *w = with_copy(state);
@@ -478,6 +490,7 @@ int main(void)
 		world_test(a_return_without_an_entry_is_counted_at_a_depth_used_before),
 		world_test(a_call_left_by_longjmp_is_counted_and_the_next_is_seen),
 		world_test(a_call_left_by_longjmp_to_the_same_depth_is_counted),
+		world_test(calls_whose_returns_were_lost_do_not_take_those_of_others),
 		world_test(a_record_left_by_longjmp_is_not_in_progress_for_ever),
 		world_test(a_record_during_which_the_thread_died_is_not_in_progress_for_ever),
 		world_test(a_release_during_which_the_thread_died_does_not_keep_the_buffer),

@@ -722,6 +722,17 @@ static void what_was_created_during_a_failing_second_free_is_no_double_free(void
 	silent(w);
 }
 
+static void unregistering_what_was_freed_is_no_double_free(void **state)
+{
+	struct world *w = *state;
+
+	malloc_host(w, BUF, 4096);
+	free_host(w, BUF);
+	fails(w, PARAM_INVALID);
+	host_unregister(w, BUF);
+	silent(w);
+}
+
 /* ---- event-double-destroy, event-use-after-destroy --------------------- */
 
 static struct world *with_destroyed(void **state)
@@ -987,6 +998,23 @@ static void older_freed_ones_are_forgotten_and_counted(void **state)
 	assert_int_equal(lost(w, ACL_L_EVICTED), 1);
 }
 
+static void addresses_used_again_do_not_pile_up_among_the_freed(void **state)
+{
+	struct world *w = *state;
+
+	for (__u64 i = 0; i < 2000; i++) {
+		malloc_host(w, BUF + i * 4096, 64);
+		free_host(w, BUF + i * 4096);
+		malloc_host(w, BUF + i * 4096, 128);
+		free_host(w, BUF + i * 4096);
+		create_event(w, E);
+		destroy_event(w, E);
+	}
+	assert_in_range(used(w, STORE_RANGES), 0, 1024);
+	assert_in_range(used(w, STORE_DEADS), 0, 2 * 1024);
+	assert_in_range(used(w, STORE_GRAVES), 0, 2 * 1024);
+}
+
 /* ---- leaks ------------------------------------------------------------- */
 
 static void what_is_alive_at_the_end_can_be_counted(void **state)
@@ -1068,6 +1096,7 @@ int main(void)
 		world_test(a_double_free_with_a_runtime_error_is_one_report),
 		world_test(of_two_frees_at_once_the_one_that_fails_is_a_double_free),
 		world_test(what_was_created_during_a_failing_second_free_is_no_double_free),
+		world_test(unregistering_what_was_freed_is_no_double_free),
 		world_test(a_second_destroy_that_fails_is_a_double_destroy),
 		world_test(a_second_destroy_that_succeeds_means_a_missed_creation),
 		world_test(of_two_destroys_at_once_the_one_that_fails_is_a_double_destroy),
@@ -1089,6 +1118,7 @@ int main(void)
 		world_test(a_copy_after_a_free_that_failed_is_silent),
 		world_test(the_last_1024_freed_are_remembered),
 		world_test(older_freed_ones_are_forgotten_and_counted),
+		world_test(addresses_used_again_do_not_pile_up_among_the_freed),
 		world_test(what_is_alive_at_the_end_can_be_counted),
 	};
 
