@@ -54,7 +54,7 @@ static __u64 an_argument(struct random *r, char letter)
 	case 'O': /* where it is filled in does not matter */
 		return 0;
 	case 'p':
-		return a_buf(r) + (draw(r, 4) ? 0 : draw(r, 0x1000));
+		return a_buf(r) + (draw(r, 4) ? 0 : draw(r, 64) * 64);
 	case 'e':
 		return an_event(r);
 	case 's':
@@ -209,7 +209,7 @@ static void release_all(struct random *r)
 {
 	store__contend(r->store, 0, 0);
 	for (int i = 0; i < BUFS; i++)
-		for (int at = 0; at < 0x1000; at++) /* registered ones begin anywhere */
+		for (int at = 0; at < 0x1000; at += 64) /* where registered ones may begin */
 			one_call(r, at ? ACL_C_aclrtHostUnregister : ACL_C_aclrtFreeHost,
 				 0x120000000000 + i * 0x1000 + at);
 	for (int i = 0; i < EVENTS; i++)
