@@ -7,5 +7,7 @@ struct options;
 
 int command_run(const struct options *opts);
 int command_watch(const struct options *opts);
+int command_record(const struct options *opts);
+int command_replay(const struct options *opts);
 
 #endif /* ACLGUARD_COMMANDS_H */

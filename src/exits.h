@@ -10,7 +10,8 @@
 enum aclguard_exit {
 	ACL_EXIT_OK = 0,
 	ACL_EXIT_USAGE = 64,	    /* EX_USAGE of sysexits.h */
-	ACL_EXIT_OUTPUT = 118,	    /* reports could not be written */
+	ACL_EXIT_RECORDING = 117,   /* replay: no recording, or none that can be read */
+	ACL_EXIT_OUTPUT = 118,	    /* reports, or the recording, could not be written */
 	ACL_EXIT_NO_SYMBOLS = 119,  /* the runtime's library defines none of its calls */
 	ACL_EXIT_PRIVILEGE = 120,   /* a capability is missing */
 	ACL_EXIT_KERNEL = 121,	    /* the kernel lacks BPF, uprobes or a ring buffer */

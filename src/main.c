@@ -6,10 +6,23 @@
 int main(int argc, char **argv)
 {
 	struct options opts;
-	int status;
+	int status = 0;
 
 	options__parse(&opts, argc, argv);
-	status = opts.command == COMMAND_RUN ? command_run(&opts) : command_watch(&opts);
+	switch (opts.command) {
+	case COMMAND_RUN:
+		status = command_run(&opts);
+		break;
+	case COMMAND_WATCH:
+		status = command_watch(&opts);
+		break;
+	case COMMAND_RECORD:
+		status = command_record(&opts);
+		break;
+	case COMMAND_REPLAY:
+		status = command_replay(&opts);
+		break;
+	}
 	options__free(&opts);
 	return status;
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "exits.h"
+#include "record.h"
 #include "rules.h"
 
 const char *argp_program_version = "aclguard " ACLGUARD_VERSION;
@@ -24,6 +25,8 @@ enum {
 	OPT_OUTPUT,
 	OPT_ERROR_EXITCODE,
 	OPT_NO_WAIT,
+	OPT_TRACE_RING,
+	OPT_CALLS,
 };
 
 static const struct {
@@ -61,6 +64,7 @@ static void parse_rules(struct options *opts, const char *arg, struct argp_state
 	free(list);
 	if (!only && !not )
 		argp_error(state, "--rule needs the name of a rule");
+	opts->rules_given = true;
 	opts->rules = (only ? only : ACL_RULES_ALL) & ~not ;
 }
 
@@ -96,6 +100,23 @@ static long parse_number(const char *arg, long min, long max, const char *what,
 	return val;
 }
 
+/* Of a ring: what the kernel takes is a power of two of pages. */
+static uint32_t parse_size(const char *arg, struct argp_state *state)
+{
+	char *end;
+	unsigned long val, size;
+
+	errno = 0;
+	val = strtoul(arg, &end, 10);
+	size = !strcmp(end, "M") ? val << 20 : !strcmp(end, "K") ? val << 10 : val;
+	if (errno || end == arg || arg[0] == '-' ||
+	    (*end && strcmp(end, "M") && strcmp(end, "K")) || val > 1UL << 30 || size > 1UL << 30 ||
+	    size < 64UL << 10 || size & (size - 1))
+		argp_error(state,
+			   "'%s' is not the size of a ring: a power of two from 64K to 1024M", arg);
+	return (uint32_t)size;
+}
+
 static void parse_pids(struct options *opts, const char *arg, struct argp_state *state)
 {
 	char *list = strdup(arg), *save = NULL, *word;
@@ -113,24 +134,43 @@ static void parse_pids(struct options *opts, const char *arg, struct argp_state 
 	free(list);
 }
 
-/* ---- options of run and watch -------------------------------------------- */
+/* ---- options of several commands ------------------------------------------ */
 
-static const struct argp_option shared_options[] = {
+static const struct argp_option report_options[] = {
 	{ "rule", OPT_RULE, "NAME,...", 0, "Report these rules only; with a minus, all but these",
 	  1 },
 	{ "window", OPT_WINDOW, "TIME", 0,
-	  "A poll older than this at the free is a warning, not an error (default 1s)", 1 },
+	  "A poll older than this at the free is a warning, not an error (default 1s; of a "
+	  "recording: as it was recorded)",
+	  1 },
 	{ "strict", OPT_STRICT, NULL, 0, "Show notes, too, such as free-after-event-sync", 1 },
 	{ "json", OPT_JSON, NULL, 0, "One JSON object a line instead of text", 2 },
-	{ "output", OPT_OUTPUT, "FILE", 0, "Reports go to FILE (appended) instead of stderr", 2 },
-	{ "stacks", OPT_STACKS, "HOW", 0, "none: take no stacks; fp: by frame pointers (default)",
-	  2 },
+	{ "output", OPT_OUTPUT, "FILE", 0,
+	  "Reports go to FILE (appended) instead of stderr (replay: stdout)", 2 },
 	{ "error-exitcode", OPT_ERROR_EXITCODE, "N", 0, "Exit with N if an error was reported", 2 },
 	{ "verbose", 'v', NULL, 0, "Say what is being done", 2 },
 	{}
 };
 
-static error_t parse_shared(int key, char *arg, struct argp_state *state)
+static const struct argp_option stacks_options[] = {
+	{ "stacks", OPT_STACKS, "HOW", 0, "none: take no stacks; fp: by frame pointers (default)",
+	  2 },
+	{}
+};
+
+static error_t parse_stacks(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	if (key != OPT_STACKS)
+		return ARGP_ERR_UNKNOWN;
+	if (strcmp(arg, "none") && strcmp(arg, "fp"))
+		argp_error(state, "--stacks takes none or fp, not '%s'", arg);
+	opts->stacks = !strcmp(arg, "fp");
+	return 0;
+}
+
+static error_t parse_report(int key, char *arg, struct argp_state *state)
 {
 	struct options *opts = state->input;
 
@@ -140,6 +180,7 @@ static error_t parse_shared(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_WINDOW:
 		opts->window = parse_duration(arg, state);
+		opts->window_given = true;
 		return 0;
 	case OPT_STRICT:
 		opts->strict = true;
@@ -149,11 +190,6 @@ static error_t parse_shared(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_OUTPUT:
 		opts->output = arg;
-		return 0;
-	case OPT_STACKS:
-		if (strcmp(arg, "none") && strcmp(arg, "fp"))
-			argp_error(state, "--stacks takes none or fp, not '%s'", arg);
-		opts->stacks = !strcmp(arg, "fp");
 		return 0;
 	case OPT_ERROR_EXITCODE:
 		opts->error_exitcode = (int)parse_number(arg, 0, 255, "an exit status", state);
@@ -166,10 +202,25 @@ static error_t parse_shared(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static const struct argp shared_argp = {
-	shared_options, parse_shared, NULL, NULL, NULL, NULL, NULL
+static const struct argp report_argp = {
+	report_options, parse_report, NULL, NULL, NULL, NULL, NULL
 };
-static const struct argp_child children[] = { { &shared_argp, 0, NULL, 0 }, {} };
+static const struct argp stacks_argp = {
+	stacks_options, parse_stacks, NULL, NULL, NULL, NULL, NULL
+};
+static const struct argp_child live_children[] = { { &report_argp, 0, NULL, 0 },
+						   { &stacks_argp, 0, NULL, 0 },
+						   {} };
+static const struct argp_child replay_children[] = { { &report_argp, 0, NULL, 0 }, {} };
+
+static error_t init_live(struct options *opts, struct argp_state *state)
+{
+	state->child_inputs[0] = opts;
+	state->child_inputs[1] = opts;
+	return 0;
+}
+
+/* ---- run and watch -------------------------------------------------------- */
 
 static error_t parse_run(int key, char *arg, struct argp_state *state)
 {
@@ -177,8 +228,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = opts;
-		return 0;
+		return init_live(opts, state);
 	case ARGP_KEY_ARG:
 		/* the program's own options are not ours */
 		opts->program = &state->argv[state->next - 1];
@@ -201,7 +251,7 @@ static const struct argp run_argp = {
 	"Exits as the program does.  Exit statuses of aclguard's own: 64 wrong usage, "
 	"118 reports could not be written, 119 to 125 it could not watch, "
 	"126 PROGRAM cannot be executed, 127 PROGRAM was not found.",
-	children,
+	live_children,
 	NULL,
 	NULL,
 };
@@ -219,8 +269,7 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		state->child_inputs[0] = opts;
-		return 0;
+		return init_live(opts, state);
 	case 'p':
 		parse_pids(opts, arg, state);
 		return 0;
@@ -248,7 +297,115 @@ static const struct argp watch_argp = {
 	"118 reports could not be written, 119 the library lacks the runtime's calls, "
 	"120 a capability is missing, 121 the kernel lacks a feature, 122 a policy forbids it, "
 	"123 no such process, 124 no Ascend runtime in it (--no-wait), 125 anything else.",
-	children,
+	live_children,
+	NULL,
+	NULL,
+};
+
+/* ---- record and replay ----------------------------------------------------- */
+
+static const struct argp_option record_options[] = {
+	{ "recording", 'o', "FILE", 0, "The file to be written; it must not exist yet", 0 },
+	{ "pid", 'p', "PID,...", 0, "Record this process instead of starting one", 0 },
+	{ "no-wait", OPT_NO_WAIT, NULL, 0,
+	  "Refuse a process that has not loaded the Ascend runtime, instead of waiting for it", 0 },
+	{ "trace-ring", OPT_TRACE_RING, "SIZE", 0,
+	  "Of the kernel's buffer of calls: a power of two, for instance 64M (default 16M)", 0 },
+	{}
+};
+
+static void check_record(const struct options *opts, struct argp_state *state)
+{
+	if (!opts->recording)
+		argp_error(state, "no file to write: give -o FILE");
+	if (!opts->npids && !opts->program)
+		argp_error(state, "nothing to record: give a program, or -p PID");
+	if (opts->npids && opts->program)
+		argp_error(state, "a program and -p PID do not go together");
+}
+
+static error_t parse_record(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		return init_live(opts, state);
+	case 'o':
+		opts->recording = arg;
+		return 0;
+	case 'p':
+		parse_pids(opts, arg, state);
+		return 0;
+	case OPT_NO_WAIT:
+		opts->wait = false;
+		return 0;
+	case OPT_TRACE_RING:
+		opts->trace_ring = parse_size(arg, state);
+		return 0;
+	case ARGP_KEY_ARG:
+		opts->program = &state->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case ARGP_KEY_END:
+		check_record(opts, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp record_argp = {
+	record_options,
+	parse_record,
+	"-- PROGRAM [ARG...]\n-p PID",
+	"Watch as `run' or `watch' do, and keep every call in a file for `aclguard replay'.\v"
+	"Reports and exit statuses are those of `run' and `watch'; 118 also where the recording "
+	"could not be written.  The file is readable by its owner only: it holds addresses.",
+	live_children,
+	NULL,
+	NULL,
+};
+
+static const struct argp_option replay_options[] = {
+	{ "calls", OPT_CALLS, NULL, 0, "List the calls, one a line, instead of judging them", 0 },
+	{}
+};
+
+static error_t parse_replay(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->child_inputs[0] = opts;
+		return 0;
+	case OPT_CALLS:
+		opts->calls = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		if (opts->recording)
+			argp_error(state, "one recording at a time");
+		opts->recording = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no recording to replay");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp replay_argp = {
+	replay_options,
+	parse_replay,
+	"FILE",
+	"Give the verdicts of a recording again, or list its calls; `-' reads stdin.\v"
+	"Rules, window and --strict are those of the recording unless given.  Needs no "
+	"privileges.  What the recording lacks is told.  Exit statuses: 0 done, 64 wrong usage, "
+	"117 FILE is no recording that can be read, 118 reports could not be written, "
+	"125 anything else.",
+	replay_children,
 	NULL,
 	NULL,
 };
@@ -274,6 +431,17 @@ static char *help_filter(int key, const char *text, void *input)
 	return rules;
 }
 
+static const struct {
+	const char *name;
+	enum command command;
+	const struct argp *argp;
+} commands[] = {
+	{ "run", COMMAND_RUN, &run_argp },
+	{ "watch", COMMAND_WATCH, &watch_argp },
+	{ "record", COMMAND_RECORD, &record_argp },
+	{ "replay", COMMAND_REPLAY, &replay_argp },
+};
+
 static error_t parse_command(int key, char *arg, struct argp_state *state)
 {
 	struct options *opts = state->input;
@@ -289,13 +457,14 @@ static error_t parse_command(int key, char *arg, struct argp_state *state)
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-	if (!strcmp(arg, "run"))
-		sub = &run_argp;
-	else if (!strcmp(arg, "watch"))
-		sub = &watch_argp;
-	else
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		if (!strcmp(arg, commands[i].name)) {
+			opts->command = commands[i].command;
+			sub = commands[i].argp;
+		}
+	}
+	if (!sub)
 		argp_error(state, "unknown command '%s'", arg);
-	opts->command = sub == &watch_argp ? COMMAND_WATCH : COMMAND_RUN;
 	/* so that usage messages name the command */
 	if (asprintf(&name, "aclguard %s", arg) < 0)
 		argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "%s", arg);
@@ -311,10 +480,12 @@ static error_t parse_command(int key, char *arg, struct argp_state *state)
 static const struct argp command_argp = {
 	NULL,
 	parse_command,
-	"run [OPTION...] [--] PROGRAM [ARG...]\nwatch [OPTION...] -p PID",
+	"run [OPTION...] [--] PROGRAM [ARG...]\nwatch [OPTION...] -p PID\n"
+	"record -o FILE [OPTION...] -- PROGRAM [ARG...]\nrecord -o FILE [OPTION...] -p PID\n"
+	"replay [OPTION...] FILE",
 	"Watch programs that use the Ascend runtime, and report host buffers that are "
 	"released too early.\v"
-	"`aclguard run --help' and `aclguard watch --help' list the options of each.\n",
+	"`aclguard run --help' lists the options of run, and so on.\n",
 	NULL,
 	help_filter,
 	NULL,
@@ -328,6 +499,7 @@ void options__parse(struct options *opts, int argc, char **argv)
 	opts->stacks = true;
 	opts->wait = true;
 	opts->error_exitcode = -1;
+	opts->trace_ring = RECORD_RING_DEFAULT;
 	argp_err_exit_status = ACL_EXIT_USAGE;
 	argp_parse(&command_argp, argc, argv, ARGP_IN_ORDER, NULL, opts);
 }

@@ -11,22 +11,29 @@
 enum command {
 	COMMAND_RUN,
 	COMMAND_WATCH,
+	COMMAND_RECORD,
+	COMMAND_REPLAY,
 };
 
 struct options {
 	enum command command;
-	uint32_t rules;	 /* mask of ACL_RULE_BIT() */
-	uint64_t window; /* ns */
+	uint32_t rules;	  /* mask of ACL_RULE_BIT() */
+	uint64_t window;  /* ns */
+	bool rules_given; /* replay: otherwise those of the recording */
+	bool window_given;
 	bool strict;
 	bool json;
 	bool stacks;
 	bool wait; /* watch: for a process that has no runtime yet */
 	bool verbose;
 	int error_exitcode; /* -1: not asked for */
-	const char *output; /* NULL: stderr */
-	pid_t *pids;	    /* watch */
+	const char *output; /* NULL: stderr; of replay, stdout */
+	pid_t *pids;	    /* watch, record */
 	size_t npids;
-	char **program; /* run: argv, NULL-terminated */
+	char **program;	       /* run, record: argv, NULL-terminated */
+	const char *recording; /* record, replay: its name; NULL: calls are not kept */
+	uint32_t trace_ring;   /* record: bytes of the ring that calls go through */
+	bool calls;	       /* replay: list the calls */
 };
 
 /*

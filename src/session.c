@@ -36,6 +36,7 @@
 #include "leaks.h"
 #include "maps.h"
 #include "probes.h"
+#include "record.h"
 #include "story.h"
 #include "summary.h"
 #include "sweep.h"
@@ -63,12 +64,14 @@ struct session {
 	struct stories *stories;
 	struct sweep *sweep;
 	struct leaks *leaks;
+	struct record *record; /* NULL: calls are not kept */
 	struct summary summary;
 	FILE *output;
 	void *watched; /* tsearch() tree of struct watched */
 	unsigned int nwatched;
 	int epoll;
 	uint64_t started;
+	uint64_t record_due; /* ns until calls are to be taken again */
 };
 
 static char libbpf_last[512]; /* what libbpf last complained of, for one message of ours */
@@ -190,6 +193,7 @@ int session__complete(struct session *s, pid_t pid)
 	if (target__get(s, pid, &t))
 		return -ESRCH;
 	t.complete = now_ns();
+	record__complete(s->record, pid, t.complete);
 	return target__set(s, pid, &t);
 }
 
@@ -272,19 +276,6 @@ static int on_violation(void *arg, void *data, size_t size)
 	return 0;
 }
 
-static void add_totals(struct summary *sum, const struct acl_proc *p)
-{
-	sum->bufs.made += p->bufs_made;
-	sum->bufs.gone += p->bufs_gone;
-	sum->bytes.made += p->bytes_made;
-	sum->bytes.gone += p->bytes_gone;
-	sum->events.made += p->events_made;
-	sum->events.gone += p->events_gone;
-	sum->streams.made += p->streams_made;
-	sum->streams.gone += p->streams_gone;
-	sum->late += p->late;
-}
-
 /* What it leaves behind; a table of all objects is walked only if there are any. */
 static void note_leaks(struct session *s, const struct acl_proc *p)
 {
@@ -296,7 +287,7 @@ static void note_leaks(struct session *s, const struct acl_proc *p)
 static void incarnation__over(struct session *s, const struct acl_proc *p)
 {
 	note_leaks(s, p);
-	add_totals(&s->summary, p);
+	summary__add(&s->summary, p);
 	ring_buffer__consume(s->violations);
 	stories__process_gone(s->stories, p->inc);
 	sweep__add(s->sweep, p->inc);
@@ -356,6 +347,15 @@ static void on_loader(struct session *s, pid_t pid)
 	}
 }
 
+/* As acl_complete() in the kernel has it. */
+static uint64_t complete_of(struct session *s, pid_t pid)
+{
+	uint64_t since = s->skel->data->complete_since;
+	struct acl_target t;
+
+	return !target__get(s, pid, &t) && t.complete > since ? t.complete : since;
+}
+
 static int on_life(void *arg, void *data, size_t size)
 {
 	const struct acl_head *h = data;
@@ -363,6 +363,8 @@ static int on_life(void *arg, void *data, size_t size)
 
 	if (size < sizeof(*h))
 		return 0;
+	if (s->record)
+		record__life(s->record, h, size, complete_of(s, (pid_t)h->tgid));
 	switch (h->type) {
 	case ACL_REC_PROC:
 		s->summary.processes++;
@@ -404,6 +406,7 @@ static void on_pidfd(struct session *s, pid_t pid)
 	ring_buffer__consume(s->life);
 	if (!bpf_map__lookup_elem(s->skel->maps.procs, &key, sizeof(key), &p, sizeof(p), 0)) {
 		bpf_map__delete_elem(s->skel->maps.procs, &key, sizeof(key), 0);
+		record__exit(s->record, &p, now_ns());
 		incarnation__over(s, &p);
 	}
 	bpf_map__delete_elem(s->skel->maps.targets, &key, sizeof(key), 0);
@@ -416,6 +419,7 @@ static void on_pidfd(struct session *s, pid_t pid)
 enum {
 	WAKE_VIOLATIONS = 1ULL << 32, /* beyond any pid */
 	WAKE_LIFE,
+	WAKE_TRACE,
 	WAKE_CALLER,
 };
 
@@ -437,8 +441,12 @@ static int next_timeout(struct session *s)
 	other = sweep__run(s->sweep, now);
 	if (other < due)
 		due = other;
+	if (s->record_due < due)
+		due = s->record_due;
 	if (due == UINT64_MAX)
 		return -1;
+	if (!due)
+		return 0;
 	return due / 1000000 > 60000 ? 60000 : (int)(due / 1000000) + 1;
 }
 
@@ -446,14 +454,17 @@ static int wait_once(struct session *s)
 {
 	struct epoll_event evs[64];
 	bool caller = false;
+	uint64_t now;
 	int n;
 
 	n = epoll_wait(s->epoll, evs, 64, next_timeout(s));
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	/* violations first, always */
+	now = now_ns();
 	ring_buffer__consume(s->violations);
 	ring_buffer__consume(s->life);
+	s->record_due = record__round(s->record, now);
 	for (int i = 0; i < n; i++) {
 		if (evs[i].data.u64 == WAKE_CALLER)
 			caller = true;
@@ -624,6 +635,9 @@ static int load(struct session *s)
 	cfg->strict = opts->strict;
 	cfg->stacks = opts->stacks;
 	cfg->follow = 1;
+	cfg->record = opts->recording != NULL;
+	if (cfg->record)
+		bpf_map__set_max_entries(s->skel->maps.trace, opts->trace_ring);
 	cfg->loader_signal = SIGSTOP;
 	cfg->self = (uint32_t)getpid();
 	find_tracepoints(cfg, &fork_id, &exit_id);
@@ -641,6 +655,18 @@ static int load(struct session *s)
 	return attach_processes(s, fork_id, exit_id);
 }
 
+/* Only woken when much waits; what is less is looked for by time. */
+static int open_trace(struct session *s)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET, .data.u64 = WAKE_TRACE };
+	int err = record__attach(s->record, s->skel);
+
+	s->record_due = 0;
+	if (!err && epoll_ctl(s->epoll, EPOLL_CTL_ADD, bpf_map__fd(s->skel->maps.trace), &ev))
+		err = -errno;
+	return err;
+}
+
 static int open_rings(struct session *s)
 {
 	s->violations =
@@ -649,10 +675,9 @@ static int open_rings(struct session *s)
 	s->sweep = sweep__new(s->skel);
 	s->leaks = leaks__new(s->skel, &s->report);
 	s->probes = probes__new(s->skel, s->kernel.uprobe_multi);
-	if (!s->violations || !s->life || !s->sweep || !s->leaks ||
-	    !s->probes ||
+	if (!s->violations || !s->life || !s->sweep || !s->leaks || !s->probes ||
 	    watch_fd(s, ring_buffer__epoll_fd(s->violations), WAKE_VIOLATIONS) ||
-	    watch_fd(s, ring_buffer__epoll_fd(s->life), WAKE_LIFE))
+	    watch_fd(s, ring_buffer__epoll_fd(s->life), WAKE_LIFE) || (s->record && open_trace(s)))
 		return refuse(ACL_EXIT_FAILED, "cannot set up the rings: %s", strerror(errno));
 	return 0;
 }
@@ -671,6 +696,8 @@ static int open_all(struct session *s)
 	if (s->epoll < 0 || !s->sym)
 		return refuse(ACL_EXIT_FAILED, "%s", strerror(errno));
 	err = open_output(s);
+	if (!err && s->opts->recording)
+		err = record__open(s->opts, &s->record);
 	if (!err)
 		err = load(s);
 	if (!err)
@@ -685,6 +712,7 @@ static void free_all(struct session *s)
 	probes__free(s->probes);
 	ring_buffer__free(s->violations);
 	ring_buffer__free(s->life);
+	record__abandon(s->record);
 	sweep__free(s->sweep);
 	leaks__free(s->leaks);
 	aclguard_bpf__destroy(s->skel);
@@ -708,6 +736,7 @@ int session__open(const struct options *opts, struct session **out)
 		return refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
 	s->opts = opts;
 	s->epoll = -1;
+	s->record_due = UINT64_MAX;
 	s->started = now_ns();
 	libbpf_verbose = opts->verbose;
 	libbpf_set_print(libbpf_print);
@@ -770,7 +799,7 @@ static void sum_live(struct session *s)
 		if (!bpf_map__lookup_elem(s->skel->maps.procs, &key, sizeof(key), &p, sizeof(p),
 					  0)) {
 			note_leaks(s, &p);
-			add_totals(&s->summary, &p);
+			summary__add(&s->summary, &p);
 			stories__process_gone(s->stories, p.inc);
 		}
 		prev = &key;
@@ -817,10 +846,12 @@ void session__abandon(struct session *s)
 
 int session__close(struct session *s)
 {
-	int err, status = 0;
+	int err, recorded, status = 0;
 
 	ring_buffer__consume(s->violations);
 	ring_buffer__consume(s->life);
+	recorded = record__close(s->record);
+	s->record = NULL;
 	err = summarize(s);
 	if (s->opts->error_exitcode >= 0 && stories__count(s->stories, ACL_LEVEL_ERROR))
 		status = s->opts->error_exitcode;
@@ -828,5 +859,5 @@ int session__close(struct session *s)
 		status = refuse(ACL_EXIT_OUTPUT, "some reports could not be written: %s",
 				strerror(-err));
 	free_all(s);
-	return status;
+	return recorded ? recorded : status;
 }

@@ -550,6 +550,14 @@ int store__target(struct store *st, __u32 tgid, const struct acl_target *target)
 	return table__put(st, &st->targets, STORE_TARGETS, tgid, target, sizeof(*target));
 }
 
+void store__suspect(struct store *st, __u32 tgid, enum acl_suspect cause)
+{
+	struct process *pr = table__get(st->procs, tgid);
+
+	if (pr)
+		pr->p.suspect[cause] = 1;
+}
+
 const struct acl_proc *store__proc(const struct store *st, __u32 tgid)
 {
 	const struct process *pr = table__get(st->procs, tgid);

@@ -82,6 +82,9 @@ void store__thread_exit(struct store *st, __u32 tgid, __u32 tid, __u64 time);
 /* `child` is the number of a new process, or of a new thread of `tgid`. */
 void store__fork(struct store *st, __u32 tgid, __u32 child, __u64 time);
 
+/* From now on a cause to suspect what is said of the process, if there is such a one. */
+void store__suspect(struct store *st, __u32 tgid, enum acl_suspect cause);
+
 /* The process as it is now, NULL if it has not called the runtime. */
 const struct acl_proc *store__proc(const struct store *st, __u32 tgid);
 /* Entries in a table, all processes together. */

@@ -65,6 +65,19 @@ static const char *plural(uint64_t n)
 	return n == 1 ? "" : "s";
 }
 
+void summary__add(struct summary *sum, const struct acl_proc *p)
+{
+	sum->bufs.made += p->bufs_made;
+	sum->bufs.gone += p->bufs_gone;
+	sum->bytes.made += p->bytes_made;
+	sum->bytes.gone += p->bytes_gone;
+	sum->events.made += p->events_made;
+	sum->events.gone += p->events_gone;
+	sum->streams.made += p->streams_made;
+	sum->streams.gone += p->streams_gone;
+	sum->late += p->late;
+}
+
 /* ---- text --------------------------------------------------------------- */
 
 static void print_libraries(struct report_out *o, const struct summary *s)

@@ -33,6 +33,9 @@ struct summary {
 	const struct story_counts *counts; /* NULL: none */
 };
 
+/* The last numbers of an incarnation. */
+void summary__add(struct summary *s, const struct acl_proc *p);
+
 /* Returns 0, or -errno from writing. */
 int summary__print(const struct report_cfg *cfg, const struct summary *s);
 
