@@ -73,13 +73,14 @@ struct acl_env {
 /* The part of an entry that the role decides. */
 ACL_FN void acl_machine__enter(struct acl_env *env, struct acl_frame *f, enum acl_role role)
 {
+	/* any call on an event ends what a poll before it had to say */
+	if (role >= ACL_R_EV_CREATE && role <= ACL_R_EV_WAIT)
+		env->th->poll_pos = 0;
 	switch (role) {
 	case ACL_R_FREE:
-	case ACL_R_UNREGISTER:
-		acl_free__enter(env, f, 1);
-		break;
 	case ACL_R_FREE_SYNC:
-		acl_free__enter(env, f, 0);
+	case ACL_R_UNREGISTER:
+		acl_free__enter(env, f, role);
 		break;
 	case ACL_R_EV_DESTROY:
 		acl_enter__destroy_event(env, f);
@@ -116,6 +117,9 @@ ACL_FN void acl_machine__enter(struct acl_env *env, struct acl_frame *f, enum ac
 		break;
 	case ACL_R_CAPTURE_END:
 		acl_enter__capture_end(env, f);
+		break;
+	case ACL_R_CTX_DESTROY:
+		acl_enter__destroy_ctx(env, f);
 		break;
 	default:
 		break;
@@ -177,12 +181,10 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 				 ACL_LEARN_POLLED);
 		break;
 	case ACL_R_EV_QUERY:
-		env->th->poll_pos = 0;
 		acl_leave__query(env, f, ret, out->out_ok && (__u32)out->out == 0,
 				 ACL_LEARN_SETTLED);
 		break;
 	case ACL_R_EV_SYNC:
-		env->th->poll_pos = 0;
 		acl_event__used_dead(env, f, f->args[0], ACL_RULE_EVENT_USE_AFTER_DESTROY, ret);
 		if (!ret)
 			acl_event__complete(env, f, ACL_LEARN_WAITED);
@@ -232,6 +234,9 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 			acl_ctx__enter(env, out->out);
 		}
 		break;
+	case ACL_R_CTX_DESTROY:
+		acl_leave__destroy_ctx(env, f, ret);
+		break;
 	case ACL_R_CTX_SET:
 		if (!ret)
 			acl_ctx__enter(env, f->args[0]);
@@ -244,8 +249,8 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 	case ACL_R_COPY_2D:
 	case ACL_R_COPY_DESC:
 		if (ret) {
-			acl_copy__undo(env, f, 0);
 			acl_copy__undo(env, f, 1);
+			acl_copy__undo(env, f, 0);
 		} else {
 			acl_copy__used_dead(env, f);
 		}

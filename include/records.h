@@ -151,9 +151,9 @@ struct acl_enter {
 
 /* Its return. */
 struct acl_leave {
-	__u64 pos; /* time of the return */
-	__u64 sp;  /* stack pointer as it was at the entry */
-	__u64 out; /* the output argument, where the call has one and succeeded */
+	__u64 pos;  /* time of the return */
+	__u64 sp;   /* stack pointer as it was at the entry */
+	__u64 out;  /* the output argument, where the call has one and succeeded */
 	__u64 site; /* address that it returns to */
 	__s32 ret;
 	__u32 tgid;

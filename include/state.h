@@ -86,7 +86,7 @@ struct acl_buf {
 	__u64 born; /* position of the allocating call */
 	__u64 base;
 	__u64 size;  /* bytes */
-	__u64 dying; /* position of the release in progress, 0 if none */
+	__u64 dying; /* position of the release in progress, 0 if none; see ACL_FORSAKEN */
 	__u64 site;  /* address that the allocating call returned to */
 	__u32 tid;   /* allocated by */
 	__u16 call;  /* enum acl_call */
@@ -103,7 +103,7 @@ struct acl_copies {
 struct acl_event {
 	__u64 id;
 	__u64 born;  /* position of the creating call, or of the first use seen */
-	__u64 dying; /* position of the destroy in progress, 0 if none */
+	__u64 dying; /* position of the destroy in progress, 0 if none; see ACL_FORSAKEN */
 	__u64 handle;
 	__u64 site;	      /* address that the creating call returned to */
 	struct acl_cover rec; /* the current record */
@@ -114,11 +114,12 @@ struct acl_event {
 	__u32 flags;	      /* as given at creation */
 	__u32 tid;	      /* created by */
 	__u16 call;	      /* creating call; ACL_C_MAX if it was not seen */
-	__u8 rec_inherits;    /* the record has a struct acl_inherits filed under our id */
+	__u8 rec_inherits;    /* the record has inherits, filed under our id */
+	__u8 filed;	      /* there are inherits filed under our id, in use or not */
 	__u8 shared;	      /* exported, imported or external: others see it complete */
 	__u8 more;	      /* a struct acl_seen is filed under our id */
 	__u8 captured;	      /* the newest record went into a graph */
-	__u8 _pad[6];
+	__u8 _pad[5];
 	__u64 capture_stream; /* origin stream of that capture, and which of its */
 	__u64 capture_seq;    /* captures it was */
 	__u8 suspect[ACL_S_MAX];
@@ -179,6 +180,10 @@ struct acl_desc {
 	__u32 _pad;
 };
 
+/* `dying` of what was being released by a call whose return will not be seen:
+ * perhaps it is gone, perhaps it can be released once more. */
+#define ACL_FORSAKEN 1
+
 enum acl_grave {
 	ACL_GRAVE_BUF = 1,
 	ACL_GRAVE_EVENT = 2,
@@ -198,6 +203,8 @@ struct acl_dead {
 	__u64 range; /* key of the range, 0 if there is none */
 	__u32 grave; /* which of the graves it lies in */
 	__u32 tid;   /* ended by */
+	__u8 alive;  /* the handle has been created again since */
+	__u8 _pad[7];
 };
 
 /* What a call in progress may have to take back, or must remember. */
@@ -234,8 +241,10 @@ struct acl_frame {
 	__u16 call;    /* enum acl_call */
 	__u8 busy;     /* the event had a record or reset in progress at entry */
 	__u8 made;     /* the object was first seen by this very call */
-	__u8 dead;     /* the object was dead when the call was entered */
-	__u8 _pad[7];
+	__u8 dead;     /* a copy: its address lay in a released range; aux is its key */
+	__u8 jumps;    /* second definitions of the call passed by a jump, */
+	__u8 calls;    /* and by a call that has not returned yet */
+	__u8 _pad[5];
 	struct acl_undo undo;
 };
 
@@ -247,11 +256,14 @@ struct acl_thread {
 	__u8 after_entry; /* nothing has happened since the top frame was entered */
 	__u8 slot;	  /* of the copy looked for last */
 	__u8 ends;	  /* of the copy being submitted that may be on the host */
-	__u64 done_sp;	  /* stack pointer of the call that returned last */
+	__u64 done_sp;	  /* stack pointer of the call that returned last, and how many */
+	__u32 done_jumps; /* more returns it will have, of definitions it jumped through */
+	__u32 too_deep;	  /* calls in progress beyond ACL_NEST_MAX */
 	__u64 poll_pos;	  /* the latest event call was a COMPLETE poll, entered then */
 	__u64 poll_event; /* handle */
 	__u64 found;	  /* key of the buffer looked for last */
-	__u64 site;	    /* address that the returning call returns to, else 0 */
+	__u64 leaving;	  /* key of one that was passed over: it is being released */
+	__u64 site;	  /* address that the returning call returns to, else 0 */
 	__u32 seq;	  /* of the next entry or return to be recorded */
 	__u32 _pad;
 	struct acl_frame f[ACL_NEST_MAX];

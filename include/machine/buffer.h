@@ -18,9 +18,12 @@ ACL_FN void acl_buf__probe(struct acl_env *env, __u64 addr, __u32 cls)
 
 	for (int i = 0; i < 3; i++) {
 		b = acl_buf__get(env, key);
-		if (b && !b->dying && addr - b->base < b->size) {
-			env->th->found = key;
-			return;
+		if (b && addr - b->base < b->size) {
+			if (!b->dying) {
+				env->th->found = key;
+				return;
+			}
+			env->th->leaving = key;
 		}
 		key -= 1ULL << cls;
 	}
@@ -33,6 +36,7 @@ ACL_FN void acl_buf__find(struct acl_env *env, __u64 addr)
 	struct acl_thread *th = env->th;
 
 	th->found = 0;
+	th->leaving = 0;
 	for (__u32 i = ACL_CLASS_MIN - 1; i <= ACL_CLASS_MAX; i++) {
 		/* first where the last one was found */
 		__u32 cls = i < ACL_CLASS_MIN ? p->hint & 63 : i;
@@ -51,7 +55,7 @@ ACL_OUTLINE int acl_buf__begins(struct acl_env *env, __u64 key, __u64 base)
 {
 	const struct acl_buf *b = acl_buf__get(env, key);
 
-	if (!b || b->base != base || b->dying)
+	if (!b || b->base != base || b->dying > ACL_FORSAKEN)
 		return 0;
 	env->th->found = key;
 	return 1;
@@ -162,6 +166,12 @@ ACL_OUTLINE void acl_buf__make(struct acl_env *env, const struct acl_frame *f, _
 	if (old) {
 		acl_loss(env, ACL_L_MISSED_FREE);
 		acl_buf__remove(env, acl_buf__key(old), old->id);
+	}
+	if (env->th->leaving) {
+		/* handed out again before the return of its release was seen */
+		old = acl_buf__get(env, env->th->leaving);
+		if (old)
+			acl_buf__remove(env, env->th->leaving, old->id);
 	}
 	__builtin_memset(b, 0, sizeof(*b));
 	b->id = acl_new_id(env);

@@ -130,6 +130,12 @@ ACL_OUTLINE void acl_copy__enter(struct acl_env *env, struct acl_frame *f, __u32
 
 	if (end > 1)
 		return;
+	if (!b && env->th->leaving) {
+		/* one that is being released: it matters if that fails */
+		b = acl_buf__get(env, env->th->leaving);
+		if (b)
+			b->suspect[ACL_S_RACED] = 1;
+	}
 	if (!b) {
 		/* pageable memory, or a buffer that is no more: told at the return */
 		acl_range__seek(copy->addr);

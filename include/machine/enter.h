@@ -8,7 +8,6 @@ ACL_FN void acl_enter__record(struct acl_env *env, struct acl_frame *f, __u64 fl
 	struct acl_event *e = acl_event__of(env, f, f->args[0]);
 	struct acl_stream *s = acl_stream__of(env, f->args[1]);
 
-	env->th->poll_pos = 0;
 	if (!e || !s)
 		return;
 	f->obj = e->id;
@@ -31,7 +30,6 @@ ACL_FN void acl_enter__reset(struct acl_env *env, struct acl_frame *f)
 {
 	struct acl_event *e = acl_event__of(env, f, f->args[0]);
 
-	env->th->poll_pos = 0;
 	if (!e)
 		return;
 	f->obj = e->id;
@@ -60,29 +58,27 @@ ACL_FN void acl_enter__reset(struct acl_env *env, struct acl_frame *f)
 
 ACL_FN void acl_enter__query(struct acl_env *env, struct acl_frame *f)
 {
-	struct acl_event *e = acl_event__get(env, f->args[0]);
+	struct acl_event *e = acl_event__live(env, f->args[0]);
 
 	f->obj = 0;
-	if (e && !e->dying)
+	if (e)
 		acl_event__snapshot(env, f, e);
-	if (!e)
-		f->dead = acl_dead__is(env, ACL_GRAVE_EVENT, f->args[0]);
 }
 
 ACL_FN void acl_enter__destroy_event(struct acl_env *env, struct acl_frame *f)
 {
-	struct acl_event *e = acl_event__get(env, f->args[0]);
+	struct acl_event *e = acl_event__live(env, f->args[0]);
 
-	env->th->poll_pos = 0;
 	f->obj = 0;
 	if (!e)
-		f->dead = acl_dead__is(env, ACL_GRAVE_EVENT, f->args[0]);
-	if (!e || e->dying)
 		return;
 	f->obj = e->id;
 	if (acl_lock(env, f->obj)) {
 		acl_loss(env, ACL_L_CONTENDED);
 		e->suspect[ACL_S_RACED] = 1;
+		acl_event__settles(env, f, e);
+		acl_covers__suspect(env, f->undo.c, ACL_UNDO_COVERS, ACL_S_RACED);
+		f->undo.n = 0;
 	} else {
 		acl_event__settles(env, f, e);
 		acl_unlock(env, f->obj);
@@ -94,13 +90,12 @@ ACL_FN void acl_enter__destroy_event(struct acl_env *env, struct acl_frame *f)
 ACL_FN void acl_enter__wait(struct acl_env *env, struct acl_frame *f)
 {
 	struct acl_stream *t = acl_stream__of(env, f->args[0]);
-	struct acl_event *e = acl_event__get(env, f->args[1]);
+	struct acl_event *e = acl_event__live(env, f->args[1]);
 	struct acl_inherits *in, *from;
 
 	f->obj = 0;
-	if (!e)
-		f->dead = acl_dead__is(env, ACL_GRAVE_EVENT, f->args[1]);
-	if (!t || !e || e->dying)
+	f->made = !e; /* in a way: nothing is known of it */
+	if (!t || !e)
 		return;
 	if (e->captured) {
 		struct acl_stream *origin = acl_stream__get(env, e->capture_stream);
@@ -116,6 +111,10 @@ ACL_FN void acl_enter__wait(struct acl_env *env, struct acl_frame *f)
 	if (acl_lock(env, t->id)) {
 		acl_loss(env, ACL_L_CONTENDED);
 		t->suspect[ACL_S_RACED] = 1;
+		acl_stream__suspect(env, e->rec.stream, ACL_S_RACED);
+		from = e->rec_inherits ? acl_inherits__get(env, e->id) : 0;
+		if (from)
+			acl_covers__suspect(env, from->c, ACL_INHERITS_MAX, ACL_S_RACED);
 		return;
 	}
 	in = acl_inherits__of(env, t->id);

@@ -14,7 +14,7 @@ ACL_OUTLINE struct acl_event *acl_event__make(struct acl_env *env, __u64 handle,
 		if (!old->dying)
 			acl_loss(env, ACL_L_MISSED_FREE);
 		acl_proc__count(&env->proc->events_gone, 1);
-		if (old->rec_inherits)
+		if (old->filed)
 			acl_inherits__drop(env, old->id);
 		if (old->more)
 			acl_seen__drop(env, old->id);
@@ -39,17 +39,30 @@ ACL_OUTLINE struct acl_event *acl_event__make(struct acl_env *env, __u64 handle,
 	return acl_event__get(env, handle);
 }
 
-/* The live event of a handle; one whose creation was not seen is taken in. */
-ACL_FN struct acl_event *acl_event__of(struct acl_env *env, struct acl_frame *f, __u64 handle)
+/* The event of a handle, unless it is being destroyed. */
+ACL_FN struct acl_event *acl_event__live(struct acl_env *env, __u64 handle)
 {
 	struct acl_event *e = acl_event__get(env, handle);
 
-	if (e && !e->dying)
-		return e;
-	if (!handle)
+	if (!e || e->dying > ACL_FORSAKEN)
 		return 0;
-	if (!e)
-		f->dead = acl_dead__is(env, ACL_GRAVE_EVENT, handle);
+	e->dying = 0;
+	return e;
+}
+
+/* The live event of a handle; one whose creation was not seen is taken in. */
+ACL_FN struct acl_event *acl_event__of(struct acl_env *env, struct acl_frame *f, __u64 handle)
+{
+	struct acl_event *e = acl_event__live(env, handle);
+
+	if (e || !handle)
+		return e;
+	e = acl_event__get(env, handle);
+	if (e) {
+		/* being destroyed: it matters if that fails */
+		e->suspect[ACL_S_RACED] = 1;
+		return 0;
+	}
 	f->made = 1;
 	return acl_event__make(env, handle, env->pos, ACL_C_MAX, 0);
 }
@@ -138,6 +151,9 @@ ACL_OUTLINE void acl_event__complete(struct acl_env *env, struct acl_frame *f, e
 	if (acl_lock(env, id)) {
 		acl_loss(env, ACL_L_CONTENDED);
 		e->suspect[ACL_S_RACED] = 1;
+		/* its destroy will not settle them */
+		acl_covers__suspect(env, f->undo.c, f->undo.n < ACL_COVERS_MAX ? 1 : ACL_COVERS_MAX,
+				    ACL_S_RACED);
 		return;
 	}
 	for (int i = 0; i < ACL_COVERS_MAX; i++) {
@@ -192,9 +208,10 @@ ACL_OUTLINE void acl_event__record(struct acl_env *env, struct acl_frame *f, str
 	to = acl_inherits__of(env, e->id);
 	if (!to) {
 		e->suspect[ACL_S_FULL] = 1;
-		s->suspect[ACL_S_FULL] = 1;
+		acl_covers__suspect(env, from->c, ACL_INHERITS_MAX, ACL_S_FULL);
 		return;
 	}
+	e->filed = 1;
 	*to = *from;
 	to->last = env->pos;
 	e->rec_inherits = 1;
@@ -220,6 +237,7 @@ ACL_OUTLINE void acl_event__unrecord(struct acl_env *env, struct acl_frame *f, s
 		if (to) {
 			*to = f->undo.rec.inh;
 			e->rec_inherits = 1;
+			e->filed = 1;
 		}
 	}
 }
@@ -262,7 +280,7 @@ ACL_OUTLINE void acl_event__remove(struct acl_env *env, __u64 handle, __u64 id)
 
 	e = acl_event__same(env, handle, id);
 	if (e) {
-		if (e->rec_inherits)
+		if (e->filed)
 			acl_inherits__drop(env, id);
 		if (e->more)
 			acl_seen__drop(env, id);

@@ -12,6 +12,26 @@ ACL_FN __u64 acl_grave__key(enum acl_grave kind, __u64 handle)
 	return ((__u64)kind << 56) | (handle & ~ACL_TOKEN_MASK);
 }
 
+/*
+ * The range of somebody who lies under the same address is given up, unless
+ * the newer one is filed in its place anyhow.
+ */
+ACL_FN void acl_dead__forget_range(struct acl_env *env, const struct acl_dead *older,
+				   const struct acl_dead *newer)
+{
+	const struct acl_dead *r;
+
+	if (!older || !older->range)
+		return;
+	if (older->size > newer->size)
+		acl_loss(env, ACL_L_EVICTED);
+	if (older->range == newer->range)
+		return;
+	r = acl_range__get(env, older->range);
+	if (r && r->id == older->id)
+		acl_range__drop(env, older->range);
+}
+
 /* Another one has the grave by now: forget whom it held. */
 ACL_FN void acl_grave__clear(struct acl_env *env, __u64 key, __u32 grave)
 {
@@ -43,6 +63,7 @@ ACL_OUTLINE void acl_dead__bury(struct acl_env *env, const struct acl_dead *d, _
 	old = acl_grave__get(env, acl_grave__key(kind, grave));
 	if (old)
 		acl_grave__clear(env, *old, grave);
+	acl_dead__forget_range(env, acl_dead__get(env, key), d);
 	env->th->scratch.dead = *d;
 	env->th->scratch.dead.grave = grave;
 	if (acl_grave__put(env, acl_grave__key(kind, grave), &key) ||
@@ -54,15 +75,20 @@ ACL_OUTLINE void acl_dead__bury(struct acl_env *env, const struct acl_dead *d, _
 		acl_loss(env, ACL_L_EVICTED);
 }
 
-/* The handle is in use again. */
+/* The handle is in use again.  The range that was released stays one. */
 ACL_FN void acl_dead__revive(struct acl_env *env, enum acl_grave kind, __u64 handle)
 {
-	acl_dead__drop(env, acl_grave__key(kind, handle));
+	struct acl_dead *d = acl_dead__get(env, acl_grave__key(kind, handle));
+
+	if (d)
+		d->alive = 1;
 }
 
-ACL_FN int acl_dead__is(struct acl_env *env, enum acl_grave kind, __u64 handle)
+ACL_FN struct acl_dead *acl_dead__of(struct acl_env *env, enum acl_grave kind, __u64 handle)
 {
-	return acl_dead__get(env, acl_grave__key(kind, handle)) != 0;
+	struct acl_dead *d = acl_dead__get(env, acl_grave__key(kind, handle));
+
+	return d && !d->alive ? d : 0;
 }
 
 #endif /* ACLGUARD_MACHINE_GRAVE_H */

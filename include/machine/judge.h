@@ -179,12 +179,13 @@ ACL_FN __u64 acl_unknown__judge(struct acl_env *env, const struct acl_frame *f)
 	struct acl_event *e;
 	__u64 id, poll = env->th->poll_pos;
 
-	if (!env->proc->late || !poll || f->pos - poll > acl_cfg(env)->window)
+	if (!env->proc->late || !poll || !f->args[0] || f->pos - poll > acl_cfg(env)->window)
 		return 0;
 	if (!acl_rule__wanted(env, ACL_RULE_FREE_BEFORE_DESTROY, ACL_LEVEL_ERROR))
 		return 0;
 	e = acl_event__get(env, env->th->poll_event);
-	if (e && (e->dying || e->id == 0))
+	/* one that is being destroyed is no more, and one never recorded said nothing */
+	if (e && (e->dying || (e->call != ACL_C_MAX && !e->rec.stream)))
 		return 0;
 	v = acl_report__begin(env, f, ACL_RULE_FREE_BEFORE_DESTROY);
 	if (!v)

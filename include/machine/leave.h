@@ -7,8 +7,8 @@ ACL_FN void acl_leave__record(struct acl_env *env, struct acl_frame *f, __s32 re
 {
 	struct acl_event *e = acl_event__same(env, f->args[0], f->obj);
 
-	acl_event__used_dead(env, f, f->args[0], ACL_RULE_EVENT_USE_AFTER_DESTROY, ret);
-	if (f->made && !f->dead && !ret)
+	if (!acl_event__used_dead(env, f, f->args[0], ACL_RULE_EVENT_USE_AFTER_DESTROY, ret) &&
+	    f->made && !ret)
 		acl_loss(env, ACL_L_MISSED_CREATE);
 	if (!e)
 		return;
@@ -78,7 +78,8 @@ ACL_FN void acl_leave__wait(struct acl_env *env, struct acl_frame *f, __s32 ret)
 {
 	struct acl_inherits *in;
 
-	acl_event__used_dead(env, f, f->args[1], ACL_RULE_EVENT_USE_AFTER_DESTROY, ret);
+	if (f->made)
+		acl_event__used_dead(env, f, f->args[1], ACL_RULE_EVENT_USE_AFTER_DESTROY, ret);
 	if (!ret || !f->obj)
 		return;
 	if (acl_lock(env, f->obj)) {
@@ -230,10 +231,10 @@ ACL_FN void acl_leave__batch(struct acl_env *env, struct acl_frame *f)
 /* Others may now see the event complete, and tell each other. */
 ACL_FN void acl_leave__export(struct acl_env *env, struct acl_frame *f)
 {
-	struct acl_event *e = acl_event__get(env, f->args[0]);
+	struct acl_event *e = acl_event__live(env, f->args[0]);
 	struct acl_stream *s;
 
-	if (!e || e->dying)
+	if (!e)
 		return;
 	e->shared = 1;
 	s = e->rec.stream ? acl_stream__get(env, e->rec.stream) : 0;
@@ -270,6 +271,39 @@ ACL_OUTLINE void acl_ctx__enter(struct acl_env *env, __u64 ctx)
 	env->th->dev = -1;
 	acl_ctx__learn(env, ctx, env->th->ctx, -1);
 	env->proc->suspect[ACL_S_CONTEXT] = 1;
+}
+
+/*
+ * A context goes: its address, and the name of its default stream, may mean
+ * another one from now on.
+ */
+ACL_FN void acl_enter__destroy_ctx(struct acl_env *env, struct acl_frame *f)
+{
+	const struct acl_ctx *c = acl_ctx__get(env, f->args[0]);
+	const __u64 *name;
+
+	if (!c)
+		return;
+	f->aux = c->token;
+	f->starts = c->dev;
+	f->made = 1;
+	name = acl_name__get(env, f->aux);
+	f->obj = name ? *name : 0;
+	acl_name__drop(env, f->aux);
+	acl_ctx__drop(env, f->args[0]);
+}
+
+ACL_FN void acl_leave__destroy_ctx(struct acl_env *env, struct acl_frame *f, __s32 ret)
+{
+	__u64 id = f->obj;
+
+	if (!ret || !f->made)
+		return;
+	/* it lives on, unless another one has its address by now */
+	if (id)
+		acl_name__add(env, f->aux, &id);
+	if (!acl_ctx__get(env, f->args[0]))
+		acl_ctx__learn(env, f->args[0], f->aux, f->starts);
 }
 
 ACL_FN void acl_leave__get_ctx(struct acl_env *env, __u64 ctx)

@@ -3,14 +3,20 @@
 #ifndef ACLGUARD_MACHINE_RELEASE_H
 #define ACLGUARD_MACHINE_RELEASE_H
 
-ACL_FN void acl_free__enter(struct acl_env *env, struct acl_frame *f, int judged)
+ACL_FN int acl_buf__is_registered(const struct acl_buf *b)
+{
+	return b->call == ACL_C_aclrtHostRegister || b->call == ACL_C_aclrtHostRegisterV2;
+}
+
+ACL_FN void acl_free__enter(struct acl_env *env, struct acl_frame *f, enum acl_role role)
 {
 	struct acl_buf *b = acl_buf__exact(env, f->args[0]);
 	int locked;
 
+	if (b && role == ACL_R_UNREGISTER && !acl_buf__is_registered(b))
+		return; /* memory of aclrtMallocHost: what is undone was nothing to us */
 	if (!b) {
-		f->dead = acl_dead__is(env, ACL_GRAVE_BUF, f->args[0]);
-		if (judged && !f->dead)
+		if (role == ACL_R_FREE && !acl_dead__of(env, ACL_GRAVE_BUF, f->args[0]))
 			f->verdict = acl_unknown__judge(env, f);
 		return;
 	}
@@ -21,7 +27,7 @@ ACL_FN void acl_free__enter(struct acl_env *env, struct acl_frame *f, int judged
 	}
 	f->obj = b->id;
 	f->aux = acl_buf__key(b);
-	if (judged)
+	if (role != ACL_R_FREE_SYNC)
 		f->verdict = acl_buf__judge(env, f, b);
 	b->dying = env->pos;
 	if (locked)
@@ -38,7 +44,7 @@ ACL_OUTLINE void acl_free__failed(struct acl_env *env, const struct acl_frame *f
 {
 	struct acl_violation *v;
 
-	if (f->verdict || (!b && !acl_ret__is_runtime_error(ret)))
+	if (f->verdict)
 		return;
 	if (!acl_rule__wanted(env, ACL_RULE_FREE_FAILED, ACL_LEVEL_ERROR))
 		return;
@@ -60,22 +66,24 @@ ACL_OUTLINE void acl_free__failed(struct acl_env *env, const struct acl_frame *f
  * A call on something that is no more: wrong if the runtime refused it.  If
  * it did not, a creation was missed.
  */
-ACL_OUTLINE void acl_dead__used(struct acl_env *env, const struct acl_frame *f, __u64 key,
-				enum acl_rule rule, __s32 ret)
+ACL_OUTLINE int acl_dead__used(struct acl_env *env, const struct acl_frame *f, __u64 key,
+			       enum acl_rule rule, __s32 ret)
 {
-	const struct acl_dead *d = acl_dead__get(env, key);
+	struct acl_dead *d = acl_dead__get(env, key);
 	struct acl_violation *v;
 
+	if (!d || d->alive)
+		return 0;
 	if (!ret) {
 		acl_loss(env, ACL_L_MISSED_CREATE);
-		acl_dead__drop(env, key);
-		return;
+		d->alive = 1;
+		return 1;
 	}
-	if (!d || !acl_rule__wanted(env, rule, ACL_LEVEL_ERROR))
-		return;
+	if (!acl_rule__wanted(env, rule, ACL_LEVEL_ERROR))
+		return 1;
 	v = acl_report__begin(env, f, rule);
 	if (!v)
-		return;
+		return 1;
 	v->ptr = d->base;
 	v->ret = ret;
 	v->ended.id = d->id;
@@ -86,13 +94,16 @@ ACL_OUTLINE void acl_dead__used(struct acl_env *env, const struct acl_frame *f, 
 	v->hazard = acl_verdict__hazard(rule, -1);
 	v->evidence = ACL_EV_CONFIRMED;
 	acl_violation__end(env, v);
+	return 1;
 }
 
-ACL_FN void acl_event__used_dead(struct acl_env *env, const struct acl_frame *f, __u64 handle,
-				 enum acl_rule rule, __s32 ret)
+/* Whether the event was dead; only of one that was not known at the entry. */
+ACL_FN int acl_event__used_dead(struct acl_env *env, const struct acl_frame *f, __u64 handle,
+				enum acl_rule rule, __s32 ret)
 {
-	if (f->dead)
-		acl_dead__used(env, f, acl_grave__key(ACL_GRAVE_EVENT, handle), rule, ret);
+	if (f->obj && !f->made)
+		return 0;
+	return acl_dead__used(env, f, acl_grave__key(ACL_GRAVE_EVENT, handle), rule, ret);
 }
 
 /* A copy that succeeded lay in a range that was released before. */
@@ -155,13 +166,15 @@ ACL_OUTLINE void acl_free__leave(struct acl_env *env, struct acl_frame *f, __s32
 	acl_opaque(b);
 	if (f->verdict)
 		acl_sequel__send(env, ACL_REC_RELEASED, f->verdict, f->call, f->pos, ret);
-	if (f->dead) {
-		acl_dead__used(env, f, acl_grave__key(ACL_GRAVE_BUF, f->args[0]),
-			       ACL_RULE_DOUBLE_FREE, ret);
-	} else if (ret) {
+	if (!f->obj && is_free &&
+	    acl_dead__used(env, f, acl_grave__key(ACL_GRAVE_BUF, f->args[0]), ACL_RULE_DOUBLE_FREE,
+			   ret))
+		return;
+	if (ret) {
 		if (b)
 			b->dying = 0;
-		acl_free__failed(env, f, b, ret);
+		if (b || (is_free && acl_ret__is_runtime_error(ret)))
+			acl_free__failed(env, f, b, ret);
 	} else if (b) {
 		acl_free__done(env, f, b, is_free);
 	}

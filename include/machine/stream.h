@@ -124,6 +124,15 @@ ACL_FN void acl_stream__suspect(struct acl_env *env, __u64 id, enum acl_suspect 
 		s->suspect[why] = 1;
 }
 
+/* What `n` covers speak of has been given up on: nobody's order is sure. */
+ACL_OUTLINE void acl_covers__suspect(struct acl_env *env, const struct acl_cover *c, int n,
+				     enum acl_suspect why)
+{
+	for (int i = 0; i < n; i++)
+		if (c[i].stream)
+			acl_stream__suspect(env, c[i].stream, why);
+}
+
 /* ---- what streams and records inherit ---------------------------------- */
 
 /* The inherits filed under `id`, made if there are none yet. */
@@ -141,6 +150,21 @@ ACL_FN struct acl_inherits *acl_inherits__of(struct acl_env *env, __u64 id)
 	return acl_inherits__get(env, id);
 }
 
+/* Streams that are gone are settled: nothing more is to be learned of them. */
+ACL_OUTLINE int acl_inherits__make_room(struct acl_env *env, struct acl_inherits *in)
+{
+	int room = 0;
+
+	for (int i = 0; i < ACL_INHERITS_MAX; i++) {
+		if (acl_stream__get(env, in->c[i].stream))
+			continue;
+		in->c[i].stream = 0;
+		in->c[i].pos = 0;
+		room = 1;
+	}
+	return room;
+}
+
 /* Stream `t` inherits one cover; where it cannot, both sides are suspected. */
 ACL_OUTLINE void acl_inherits__take(struct acl_env *env, struct acl_inherits *in,
 				    struct acl_stream *t, __u64 stream, __u64 pos)
@@ -148,6 +172,9 @@ ACL_OUTLINE void acl_inherits__take(struct acl_env *env, struct acl_inherits *in
 	if (!stream || stream == t->id)
 		return;
 	if (in && !acl_covers__merge(in->c, ACL_INHERITS_MAX, stream, pos))
+		return;
+	if (in && acl_inherits__make_room(env, in) &&
+	    !acl_covers__merge(in->c, ACL_INHERITS_MAX, stream, pos))
 		return;
 	acl_loss(env, ACL_L_OVERFLOW);
 	t->suspect[ACL_S_OVERFLOW] = 1;
