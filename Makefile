@@ -188,7 +188,7 @@ demo:			## show a report: the fault this tool is for, on the simulated runtime (
 	$(Q)[ "$$(id -u)" = 0 ] || { \
 		echo "make demo: probes need root; run 'sudo make demo'" >&2; exit 1; }
 	$(Q)LD_LIBRARY_PATH='$(abspath $(BUILD)/sim/mono)' ACLSIM_RACE=certain \
-		$(APP) run -- $(BUILD)/scenarios/ascendcl/pcd_order || \
+		$(APP) run -- $(BUILD)/scenarios/ascendcl/pcd_order 1 || \
 		echo "(the program ended with exit status $$?, which aclguard passes on)"
 
 # --- fuzzing ----------------------------------------------------------------

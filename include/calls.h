@@ -12,7 +12,8 @@
  *            position of the arguments within a role is fixed; where calls of
  *            one role differ in it, `arguments` tells (the 's' of ACL_R_WAY).
  *  PROBES    BOTH where the outcome matters (an output, or an effect that a
- *            failing call takes back); ENTRY where nothing does but the call.
+ *            failing call takes back), and where a call may pass through two
+ *            definitions, which only returns tell from two calls; else ENTRY.
  *  arguments one letter an argument, in the order of the C declaration:
  *              O  address of a pointer that the call fills in
  *              U  address of a 32-bit enum that the call fills in
@@ -82,74 +83,74 @@ enum acl_probes {
 	ACL_P_BOTH = 3,
 };
 
-#define ACL_CALLS(CALL)                                                  \
-	/* host memory */                                                \
-	CALL(aclrtMallocHost, MALLOC, BOTH, "Oz")                        \
-	CALL(aclrtMallocHostWithCfg, MALLOC, BOTH, "Ozp")                \
-	CALL(aclrtFreeHost, FREE, BOTH, "p")                             \
-	CALL(aclrtFreeHostWithDevSync, FREE_SYNC, BOTH, "p")             \
-	CALL(aclrtHostRegister, REGISTER, BOTH, "pzuO")                  \
-	CALL(aclrtHostRegisterV2, REGISTER, BOTH, "pzu")                 \
-	CALL(aclrtHostUnregister, UNREGISTER, BOTH, "p")                 \
-	/* events */                                                     \
-	CALL(aclrtCreateEvent, EV_CREATE, BOTH, "O")                     \
-	CALL(aclrtCreateEventWithFlag, EV_CREATE, BOTH, "Ou")            \
-	CALL(aclrtCreateEventExWithFlag, EV_CREATE, BOTH, "Ou")          \
-	CALL(aclrtIpcGetEventHandle, EV_IPC_EXPORT, BOTH, "ep")          \
-	CALL(aclrtIpcOpenEventHandle, EV_IPC_OPEN, BOTH, "VO")           \
-	CALL(aclrtDestroyEvent, EV_DESTROY, BOTH, "e")                   \
-	CALL(aclrtRecordEvent, EV_RECORD, BOTH, "es")                    \
-	CALL(aclrtRecordEventWithFlag, EV_RECORD, BOTH, "esu")           \
-	CALL(aclrtResetEvent, EV_RESET, BOTH, "es")                      \
-	CALL(aclrtQueryEventStatus, EV_QUERY_STATUS, BOTH, "eU")         \
-	CALL(aclrtQueryEvent, EV_QUERY, BOTH, "eU")                      \
-	CALL(aclrtSynchronizeEvent, EV_SYNC, BOTH, "e")                  \
-	CALL(aclrtSynchronizeEventWithTimeout, EV_SYNC, BOTH, "ei")      \
-	CALL(aclrtStreamWaitEvent, EV_WAIT, BOTH, "se")                  \
-	CALL(aclrtStreamWaitEventWithTimeout, EV_WAIT, BOTH, "sei")      \
-	CALL(aclrtStreamWaitEventWithFlag, EV_WAIT, BOTH, "seuu")        \
-	/* streams */                                                    \
-	CALL(aclrtCreateStream, ST_CREATE, BOTH, "O")                    \
-	CALL(aclrtCreateStreamV2, ST_CREATE, BOTH, "Op")                 \
-	CALL(aclrtCreateStreamWithConfig, ST_CREATE, BOTH, "Ouu")        \
-	CALL(aclrtDestroyStream, ST_DESTROY, BOTH, "s")                  \
-	CALL(aclrtDestroyStreamForce, ST_DESTROY_FORCE, BOTH, "s")       \
-	CALL(aclrtSynchronizeStream, ST_SYNC, BOTH, "s")                 \
-	CALL(aclrtSynchronizeStreamWithTimeout, ST_SYNC, BOTH, "si")     \
-	CALL(aclrtStreamQuery, ST_QUERY, BOTH, "sU")                     \
-	CALL(aclrtStreamAbort, ST_ABORT, ENTRY, "s")                     \
-	CALL(aclrtCtxGetCurrentDefaultStream, ST_DEFAULT, BOTH, "O")     \
-	/* devices, contexts, the process */                             \
-	CALL(aclrtSetDevice, DEV_SET, BOTH, "i")                         \
-	CALL(aclrtResetDevice, DEV_RESET, BOTH, "i")                     \
-	CALL(aclrtResetDeviceForce, DEV_RESET_FORCE, BOTH, "i")          \
-	CALL(aclrtSynchronizeDevice, DEV_SYNC, BOTH, "")                 \
-	CALL(aclrtSynchronizeDeviceWithTimeout, DEV_SYNC, BOTH, "i")     \
-	CALL(aclrtCreateContext, CTX_CREATE, BOTH, "Oi")                 \
-	CALL(aclrtDestroyContext, CTX_DESTROY, BOTH, "c")                \
-	CALL(aclrtSetCurrentContext, CTX_SET, BOTH, "c")                 \
-	CALL(aclrtGetCurrentContext, CTX_GET, BOTH, "O")                 \
-	CALL(aclFinalize, FINALIZE, ENTRY, "")                           \
-	CALL(aclFinalizeReference, FINALIZE, ENTRY, "p")                 \
-	/* copies */                                                     \
-	CALL(aclrtMemcpyAsync, COPY, BOTH, "pzpzks")                     \
-	CALL(aclrtMemcpyAsyncWithCondition, COPY, BOTH, "pzpzks")        \
-	CALL(aclrtMemcpy2dAsync, COPY_2D, BOTH, "pzpzzzks")              \
-	CALL(aclrtMemcpyBatchAsync, COPY_BATCH, BOTH, "ppppzppzps")      \
-	CALL(aclrtMemcpyBatchAsyncV2, COPY_BATCH, BOTH, "ppppzppzs")     \
-	CALL(aclrtSetMemcpyDesc, COPY_DESC_SET, BOTH, "pkppzp")          \
-	CALL(aclrtMemcpyAsyncWithDesc, COPY_DESC, BOTH, "pks")           \
-	CALL(aclrtMemcpyAsyncWithOffset, COPY_OFFSET, ENTRY, "pzzpzzks") \
-	/* graph capture */                                              \
-	CALL(aclmdlRICaptureBegin, CAPTURE_BEGIN, BOTH, "su")            \
-	CALL(aclmdlRICaptureToModelRIBegin, CAPTURE_BEGIN, BOTH, "spu")  \
-	CALL(aclmdlRICaptureEnd, CAPTURE_END, BOTH, "sO")                \
-	/* ways to the host that are not followed */                     \
-	CALL(aclrtRecordNotify, WAY, ENTRY, "ps")                        \
-	CALL(aclrtCntNotifyRecord, WAY, ENTRY, "psp")                    \
-	CALL(aclrtLaunchCallback, WAY, ENTRY, "ppus")                    \
-	CALL(aclrtLaunchHostFunc, WAY, ENTRY, "spp")                     \
-	CALL(aclrtValueWrite, WAY, ENTRY, "pxus")
+#define ACL_CALLS(CALL)                                                 \
+	/* host memory */                                               \
+	CALL(aclrtMallocHost, MALLOC, BOTH, "Oz")                       \
+	CALL(aclrtMallocHostWithCfg, MALLOC, BOTH, "Ozp")               \
+	CALL(aclrtFreeHost, FREE, BOTH, "p")                            \
+	CALL(aclrtFreeHostWithDevSync, FREE_SYNC, BOTH, "p")            \
+	CALL(aclrtHostRegister, REGISTER, BOTH, "pzuO")                 \
+	CALL(aclrtHostRegisterV2, REGISTER, BOTH, "pzu")                \
+	CALL(aclrtHostUnregister, UNREGISTER, BOTH, "p")                \
+	/* events */                                                    \
+	CALL(aclrtCreateEvent, EV_CREATE, BOTH, "O")                    \
+	CALL(aclrtCreateEventWithFlag, EV_CREATE, BOTH, "Ou")           \
+	CALL(aclrtCreateEventExWithFlag, EV_CREATE, BOTH, "Ou")         \
+	CALL(aclrtIpcGetEventHandle, EV_IPC_EXPORT, BOTH, "ep")         \
+	CALL(aclrtIpcOpenEventHandle, EV_IPC_OPEN, BOTH, "VO")          \
+	CALL(aclrtDestroyEvent, EV_DESTROY, BOTH, "e")                  \
+	CALL(aclrtRecordEvent, EV_RECORD, BOTH, "es")                   \
+	CALL(aclrtRecordEventWithFlag, EV_RECORD, BOTH, "esu")          \
+	CALL(aclrtResetEvent, EV_RESET, BOTH, "es")                     \
+	CALL(aclrtQueryEventStatus, EV_QUERY_STATUS, BOTH, "eU")        \
+	CALL(aclrtQueryEvent, EV_QUERY, BOTH, "eU")                     \
+	CALL(aclrtSynchronizeEvent, EV_SYNC, BOTH, "e")                 \
+	CALL(aclrtSynchronizeEventWithTimeout, EV_SYNC, BOTH, "ei")     \
+	CALL(aclrtStreamWaitEvent, EV_WAIT, BOTH, "se")                 \
+	CALL(aclrtStreamWaitEventWithTimeout, EV_WAIT, BOTH, "sei")     \
+	CALL(aclrtStreamWaitEventWithFlag, EV_WAIT, BOTH, "seuu")       \
+	/* streams */                                                   \
+	CALL(aclrtCreateStream, ST_CREATE, BOTH, "O")                   \
+	CALL(aclrtCreateStreamV2, ST_CREATE, BOTH, "Op")                \
+	CALL(aclrtCreateStreamWithConfig, ST_CREATE, BOTH, "Ouu")       \
+	CALL(aclrtDestroyStream, ST_DESTROY, BOTH, "s")                 \
+	CALL(aclrtDestroyStreamForce, ST_DESTROY_FORCE, BOTH, "s")      \
+	CALL(aclrtSynchronizeStream, ST_SYNC, BOTH, "s")                \
+	CALL(aclrtSynchronizeStreamWithTimeout, ST_SYNC, BOTH, "si")    \
+	CALL(aclrtStreamQuery, ST_QUERY, BOTH, "sU")                    \
+	CALL(aclrtStreamAbort, ST_ABORT, BOTH, "s")                     \
+	CALL(aclrtCtxGetCurrentDefaultStream, ST_DEFAULT, BOTH, "O")    \
+	/* devices, contexts, the process */                            \
+	CALL(aclrtSetDevice, DEV_SET, BOTH, "i")                        \
+	CALL(aclrtResetDevice, DEV_RESET, BOTH, "i")                    \
+	CALL(aclrtResetDeviceForce, DEV_RESET_FORCE, BOTH, "i")         \
+	CALL(aclrtSynchronizeDevice, DEV_SYNC, BOTH, "")                \
+	CALL(aclrtSynchronizeDeviceWithTimeout, DEV_SYNC, BOTH, "i")    \
+	CALL(aclrtCreateContext, CTX_CREATE, BOTH, "Oi")                \
+	CALL(aclrtDestroyContext, CTX_DESTROY, BOTH, "c")               \
+	CALL(aclrtSetCurrentContext, CTX_SET, BOTH, "c")                \
+	CALL(aclrtGetCurrentContext, CTX_GET, BOTH, "O")                \
+	CALL(aclFinalize, FINALIZE, BOTH, "")                           \
+	CALL(aclFinalizeReference, FINALIZE, BOTH, "p")                 \
+	/* copies */                                                    \
+	CALL(aclrtMemcpyAsync, COPY, BOTH, "pzpzks")                    \
+	CALL(aclrtMemcpyAsyncWithCondition, COPY, BOTH, "pzpzks")       \
+	CALL(aclrtMemcpy2dAsync, COPY_2D, BOTH, "pzpzzzks")             \
+	CALL(aclrtMemcpyBatchAsync, COPY_BATCH, BOTH, "ppppzppzps")     \
+	CALL(aclrtMemcpyBatchAsyncV2, COPY_BATCH, BOTH, "ppppzppzs")    \
+	CALL(aclrtSetMemcpyDesc, COPY_DESC_SET, BOTH, "pkppzp")         \
+	CALL(aclrtMemcpyAsyncWithDesc, COPY_DESC, BOTH, "pks")          \
+	CALL(aclrtMemcpyAsyncWithOffset, COPY_OFFSET, BOTH, "pzzpzzks") \
+	/* graph capture */                                             \
+	CALL(aclmdlRICaptureBegin, CAPTURE_BEGIN, BOTH, "su")           \
+	CALL(aclmdlRICaptureToModelRIBegin, CAPTURE_BEGIN, BOTH, "spu") \
+	CALL(aclmdlRICaptureEnd, CAPTURE_END, BOTH, "sO")               \
+	/* ways to the host that are not followed */                    \
+	CALL(aclrtRecordNotify, WAY, BOTH, "ps")                        \
+	CALL(aclrtCntNotifyRecord, WAY, BOTH, "psp")                    \
+	CALL(aclrtLaunchCallback, WAY, BOTH, "ppus")                    \
+	CALL(aclrtLaunchHostFunc, WAY, BOTH, "spp")                     \
+	CALL(aclrtValueWrite, WAY, BOTH, "pxus")
 
 enum acl_call {
 #define ACL_CALL_ENUM(name, role, probes, args) ACL_C_##name,

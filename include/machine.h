@@ -121,6 +121,12 @@ ACL_FN void acl_machine__enter(struct acl_env *env, struct acl_frame *f, enum ac
 	case ACL_R_CTX_DESTROY:
 		acl_enter__destroy_ctx(env, f);
 		break;
+	case ACL_R_WAY:
+		acl_enter__way(env, f->args[0]);
+		break;
+	case ACL_R_COPY_OFFSET:
+		acl_loss(env, ACL_L_UNSEEN_COPY);
+		break;
 	default:
 		break;
 	}
@@ -197,8 +203,10 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 			acl_leave__create_stream(env, f, out->out);
 		break;
 	case ACL_R_ST_SYNC:
-		if (!ret)
+		if (!ret) {
+			env->th->poll_pos = 0; /* that is the remedy, whatever came before */
 			acl_leave__stream(env, f, ACL_LEARN_SETTLED, ACL_LEARN_WAITED);
+		}
 		break;
 	case ACL_R_ST_QUERY:
 		if (!ret && out->out_ok && (__u32)out->out == 0)
@@ -225,8 +233,10 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 			acl_proc__settle(env, f->args[0], f->pos);
 		break;
 	case ACL_R_DEV_SYNC:
-		if (!ret)
+		if (!ret) {
+			env->th->poll_pos = 0;
 			acl_proc__settle(env, env->th->ctx ? env->th->dev : -1, f->pos);
+		}
 		break;
 	case ACL_R_CTX_CREATE:
 		if (!ret && out->out_ok) {

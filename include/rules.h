@@ -70,8 +70,7 @@ enum acl_hazard {
 	X(CONTEXT, "context-unknown", "the context behind a NULL stream was not seen")      \
 	X(WAY, "unfollowed-way",                                                            \
 	  "the stream carried a notify, callback, value write or shared event after it")    \
-	X(LOST, "lost", "calls of this process were lost")                                  \
-	X(UNSEEN, "unseen-copy", "a copy whose addresses could not be read")
+	X(LOST, "lost", "calls of this process were lost")
 
 enum acl_suspect {
 #define ACL_SUSPECT_ENUM(id, name, words) ACL_S_##id,

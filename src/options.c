@@ -43,7 +43,7 @@ static const struct {
 static void parse_rules(struct options *opts, const char *arg, struct argp_state *state)
 {
 	char *list = strdup(arg), *save = NULL, *word;
-	uint32_t only = 0, not = 0;
+	uint32_t only = 0, except = 0;
 	size_t i;
 
 	if (!list)
@@ -57,15 +57,15 @@ static void parse_rules(struct options *opts, const char *arg, struct argp_state
 		if (i == sizeof(rule_names) / sizeof(rule_names[0]))
 			argp_error(state, "unknown rule '%s'; `aclguard --help' lists them", word);
 		else if (minus)
-			not |= rule_names[i].bit;
+			except |= rule_names[i].bit;
 		else
 			only |= rule_names[i].bit;
 	}
 	free(list);
-	if (!only && !not )
+	if (!only && !except)
 		argp_error(state, "--rule needs the name of a rule");
 	opts->rules_given = true;
-	opts->rules = (only ? only : ACL_RULES_ALL) & ~not ;
+	opts->rules = (only ? only : ACL_RULES_ALL) & ~except;
 }
 
 /* A number with a unit: ns, us, ms, s.  Without one it is seconds. */

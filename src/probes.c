@@ -267,6 +267,8 @@ static int attach_runtime(struct probes *p, const char *path, const char *name,
 	err = p->multi ? attach_runtime_multi(p, path, f) : attach_runtime_singly(p, path, f);
 	if (!err)
 		err = keep_library(p, name, f);
+	if (err && access(path, F_OK))
+		return -ESRCH; /* the process is gone, and its way to the file with it */
 	if (err) {
 		escape__str(shown, sizeof(shown), name);
 		say("cannot probe %s: %s", shown, strerror(-err));

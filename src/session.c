@@ -183,6 +183,8 @@ int session__add(struct session *s, pid_t pid, bool ours)
 	};
 	int err = watched__add(s, pid, ours);
 
+	if (!err && !ours)
+		symbolizer__snapshot(s->sym, pid);
 	return err ? err : target__set(s, pid, &t);
 }
 
@@ -193,6 +195,7 @@ int session__complete(struct session *s, pid_t pid)
 	if (target__get(s, pid, &t))
 		return -ESRCH;
 	t.complete = now_ns();
+	t.late = 1;
 	record__complete(s->record, pid, t.complete);
 	return target__set(s, pid, &t);
 }
@@ -254,6 +257,8 @@ int session__probe_loader_of(struct session *s, const char *program)
 	char interp[PATH_MAX];
 	int err = elffile__interp(program, interp, sizeof(interp));
 
+	if (err == -ENOEXEC) /* a script without "#!", which execvp() gives to the shell */
+		err = elffile__interp("/bin/sh", interp, sizeof(interp));
 	if (err)
 		return err == -ENOENT ? 0 : err; /* static: nothing can be mapped later */
 	err = probes__file(s->probes, interp, interp);
@@ -331,6 +336,10 @@ static void on_loader(struct session *s, pid_t pid)
 	if (target__get(s, pid, &t))
 		return;
 	found = session__scan(s, pid);
+	if (found < 0) /* gone already, or not to be probed: what it called was not seen */
+		s->summary.unlooked++;
+	else if (found & PROBES_RUNTIME)
+		symbolizer__snapshot(s->sym, pid); /* it may not live long */
 	if (found > 0 && found & PROBES_EMPTY && found & PROBES_NEW && !(found & PROBES_RUNTIME))
 		say("process %d mapped a library that is named like the Ascend runtime but defines "
 		    "none of its calls; nothing can be seen in it",
@@ -340,7 +349,6 @@ static void on_loader(struct session *s, pid_t pid)
 	} else if (probes__libraries(s->probes) > before) {
 		/* it may have called between mapping and now */
 		session__complete(s, pid);
-		s->summary.late++;
 		say("process %d has loaded the Ascend runtime: attached", pid);
 	} else if (t.complete == ~0ULL && found > 0 && found & PROBES_RUNTIME) {
 		session__complete(s, pid);

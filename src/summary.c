@@ -55,11 +55,6 @@ static uint64_t alive(const struct summary_objects *o)
 	return o->made > o->gone ? o->made - o->gone : 0;
 }
 
-static bool wants(const struct report_cfg *cfg, enum acl_rule rule)
-{
-	return cfg->strict && cfg->rules & ACL_RULE_BIT(rule);
-}
-
 static const char *plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
@@ -171,6 +166,8 @@ static void print_lost(struct report_out *o, const struct summary *s)
 {
 	unsigned int n = print_losses(o, s);
 
+	n += print_loss(o, s->unlooked,
+			"times a process was gone before its libraries could be looked at");
 	n += print_loss(o, s->unknown_records, "records of an unknown type");
 	if (s->counts) {
 		n += print_loss(o, s->counts->malformed, "records that were damaged");
@@ -214,14 +211,6 @@ static void print_rule(struct report_out *o, const struct summary *s, int rule)
 		report_out__printf(o, "\n");
 }
 
-static void print_leak(struct report_out *o, const struct report_cfg *cfg, enum acl_rule rule,
-		       uint64_t n)
-{
-	if (n && wants(cfg, rule))
-		report_out__printf(o, PREFIX "  %s: %" PRIu64 " %s\n", acl_rule__name(rule), n,
-				   acl_rule__headline(rule));
-}
-
 static int print_text(const struct report_cfg *cfg, const struct summary *s)
 {
 	uint64_t errors = count_level(s, ACL_LEVEL_ERROR);
@@ -244,8 +233,6 @@ static int print_text(const struct report_cfg *cfg, const struct summary *s)
 			   report__span(span, (int64_t)s->duration_ns));
 	for (int rule = 0; rule < ACL_RULE_MAX; rule++)
 		print_rule(&o, s, rule);
-	print_leak(&o, cfg, ACL_RULE_EVENT_LEAK, alive(&s->events));
-	print_leak(&o, cfg, ACL_RULE_HOST_LEAK, alive(&s->bufs));
 	return report_out__flush(&o);
 }
 
@@ -319,6 +306,7 @@ static void put_lost(struct json *j, const struct summary *s)
 	json__begin_object(j, "lost");
 	for (int i = 0; i < ACL_L_MAX; i++)
 		json__u64(j, acl_loss__name(i), s->losses[i]);
+	json__u64(j, "not-looked-at", s->unlooked);
 	json__u64(j, "unknown-records", s->unknown_records);
 	json__u64(j, "damaged-records", s->counts ? s->counts->malformed : 0);
 	json__u64(j, "orphaned-followups", s->counts ? s->counts->orphans : 0);

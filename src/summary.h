@@ -26,6 +26,7 @@ struct summary {
 	uint64_t late;			   /* of those, how many ran before their probes were in */
 	struct acl_calls calls[ACL_C_MAX]; /* summed over CPUs */
 	uint64_t losses[ACL_L_MAX];
+	uint64_t unlooked;	  /* times that what a process had loaded could not be looked at */
 	uint64_t unknown_records; /* of a ring, of a type that user space does not know */
 	struct summary_objects bufs, bytes, events, streams;
 	const struct summary_library *libs;

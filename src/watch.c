@@ -63,8 +63,7 @@ static int attach(struct session *s, const struct options *opts, pid_t pid)
 	err = session__complete(s, pid);
 	if (err)
 		return cannot_watch(pid, err);
-	if (opts->verbose)
-		say("attached to process %d", pid);
+	say("attached to process %d", pid);
 	return 0;
 }
 

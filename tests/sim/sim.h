@@ -311,6 +311,10 @@ aclError sim_enter(enum sim_call call);
 uint64_t sim_now(void);
 uint64_t sim_jitter(uint64_t ns);
 void *sim_alloc(size_t size);
+
+/* sim_arena.c */
+void *arena__alloc(size_t size);
+void arena__free(void *ptr, size_t size);
 aclError sim_error(aclError code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Wait on @cond; @deadline in CLOCK_MONOTONIC ns or SIM_NEVER.  False: it has passed. */

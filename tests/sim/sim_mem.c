@@ -11,7 +11,6 @@
 
 #include "sim.h"
 
-#define HOST_ALIGN 64
 #define DEVICE_ALIGN 512
 
 /* Ranges in the tree never overlap, so "overlaps" may serve as "equal". */
@@ -179,10 +178,11 @@ static aclError host__alloc(void **ptr, uint64_t size)
 		return sim_error(ACL_ERROR_INVALID_PARAM, "malloc host memory: bad argument");
 	if (size > SIZE_MAX / 2)
 		return sim_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "malloc host memory failed");
-	p = aligned_alloc(HOST_ALIGN, (size + HOST_ALIGN - 1) & ~(uint64_t)(HOST_ALIGN - 1));
-	if (!p)
-		return sim_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "malloc host memory failed");
 	sim_lock();
+	p = arena__alloc(size);
+	if (!p)
+		return sim_unlock(
+			sim_error(ACL_ERROR_RT_MEMORY_ALLOCATION, "malloc host memory failed"));
 	range__add(p, size, RANGE_HOST);
 	*ptr = p;
 	return sim_unlock(ACL_SUCCESS);
@@ -220,7 +220,7 @@ static aclError host__free(void *ptr)
 					    "free host memory failed, va=%p size=%zu",
 					    ptr, r->size));
 	range__del(r);
-	free(ptr);
+	arena__free(ptr, r->size);
 	free(r);
 	return sim_unlock(ACL_SUCCESS);
 }

@@ -539,7 +539,9 @@ static void finalize_settles_nothing(void **state)
 	struct world *w = with_copy(state);
 
 	enter_at(w, 0x7ffc00000000, aclFinalize, 0);
+	leave_at(w, 0x7ffc00000000, 0, 0);
 	enter_at(w, 0x7ffc00000000, aclFinalizeReference, 0x1000);
+	leave_at(w, 0x7ffc00000000, 0, 0);
 	free_host(w, BUF);
 	expect(w, FREE_IN_FLIGHT, ERROR, CERTAIN);
 }
@@ -549,6 +551,7 @@ static void stream_abort_settles_nothing(void **state)
 	struct world *w = with_copy(state);
 
 	enter_at(w, 0x7ffc00000000, aclrtStreamAbort, S);
+	leave_at(w, 0x7ffc00000000, 0, 0);
 	free_host(w, BUF);
 	expect(w, FREE_IN_FLIGHT, ERROR, CERTAIN);
 }

@@ -292,6 +292,7 @@ static void way_makes_it_suspected(void **state, enum acl_call way)
 	struct world *w = with_copy(state);
 
 	world__enter_at(w, 0x7ffc00000000, way, (__u64[6]){ S });
+	leave_at(w, 0x7ffc00000000, 0, 0);
 	free_host(w, BUF);
 	because(expect(w, FREE_IN_FLIGHT, WARNING, SUSPECTED), WAY);
 }

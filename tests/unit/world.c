@@ -235,8 +235,10 @@ void returns_with(struct world *w, __s32 ret)
 static void call_once(struct world *w, enum acl_call call, __u64 arg)
 {
 	const __u64 args[6] = { arg };
+	const __u64 sp = world__thread(w)->top - FRAME_SIZE;
 
-	world__enter_at(w, world__thread(w)->top - FRAME_SIZE, call, args);
+	world__enter_at(w, sp, call, args);
+	leave_at(w, sp, 0, 0);
 }
 
 /* ---- host memory ------------------------------------------------------- */
