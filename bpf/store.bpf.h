@@ -31,21 +31,21 @@ volatile __u64 complete_since = ~0ULL;
 		__type(value, value_type);          \
 	} map SEC(".maps")
 
-ACL_MAP(procs, __u32, struct acl_proc, 2048);
-ACL_MAP(threads, __u32, struct acl_thread, 4096);
-ACL_MAP(targets, __u32, struct acl_target, 16384);
-ACL_MAP(bufs, struct acl_key, struct acl_buf, 106496);
-ACL_MAP(copies, struct acl_key, struct acl_copies, 4096);
-ACL_MAP(events, struct acl_key, struct acl_event, 106496);
-ACL_MAP(seens, struct acl_key, struct acl_seen, 4096);
-ACL_MAP(streams, struct acl_key, struct acl_stream, 8192);
-ACL_MAP(inherits, struct acl_key, struct acl_inherits, 8192);
-ACL_MAP(names, struct acl_key, __u64, 16384);
-ACL_MAP(ctxs, struct acl_key, struct acl_ctx, 4096);
-ACL_MAP(descs, struct acl_key, struct acl_desc, 4096);
-ACL_MAP(deads, struct acl_key, struct acl_dead, 32768);
-ACL_MAP(ranges, struct acl_key, struct acl_dead, 16384);
-ACL_MAP(graves, struct acl_key, __u64, 32768);
+ACL_MAP(procs, __u32, struct acl_proc, ACL_CAP_PROCS);
+ACL_MAP(threads, __u32, struct acl_thread, ACL_CAP_THREADS);
+ACL_MAP(targets, __u32, struct acl_target, ACL_CAP_TARGETS);
+ACL_MAP(bufs, struct acl_key, struct acl_buf, ACL_CAP_BUFS);
+ACL_MAP(copies, struct acl_key, struct acl_copies, ACL_CAP_COPIES);
+ACL_MAP(events, struct acl_key, struct acl_event, ACL_CAP_EVENTS);
+ACL_MAP(seens, struct acl_key, struct acl_seen, ACL_CAP_SEENS);
+ACL_MAP(streams, struct acl_key, struct acl_stream, ACL_CAP_STREAMS);
+ACL_MAP(inherits, struct acl_key, struct acl_inherits, ACL_CAP_INHERITS);
+ACL_MAP(names, struct acl_key, __u64, ACL_CAP_NAMES);
+ACL_MAP(ctxs, struct acl_key, struct acl_ctx, ACL_CAP_CTXS);
+ACL_MAP(descs, struct acl_key, struct acl_desc, ACL_CAP_DESCS);
+ACL_MAP(deads, struct acl_key, struct acl_dead, ACL_CAP_DEADS);
+ACL_MAP(ranges, struct acl_key, struct acl_dead, ACL_CAP_RANGES);
+ACL_MAP(graves, struct acl_key, __u64, ACL_CAP_GRAVES);
 ACL_MAP(locks, __u64, __u8, 4096);
 
 struct {

@@ -37,6 +37,23 @@
 #define ACL_COVERS_MAX (1 + ACL_INHERITS_MAX)
 #define ACL_UNDO_COVERS (ACL_SEEN_INLINE + ACL_SEEN_MORE + ACL_COVERS_MAX)
 
+/* How many entries each table takes, all processes together: below 64 MiB in sum. */
+#define ACL_CAP_PROCS 1024
+#define ACL_CAP_THREADS 3072
+#define ACL_CAP_TARGETS 8192
+#define ACL_CAP_BUFS 100352
+#define ACL_CAP_COPIES 4096
+#define ACL_CAP_EVENTS 100352
+#define ACL_CAP_SEENS 4096
+#define ACL_CAP_STREAMS 4096
+#define ACL_CAP_INHERITS 4096
+#define ACL_CAP_NAMES 8192
+#define ACL_CAP_CTXS 4096
+#define ACL_CAP_DESCS 4096
+#define ACL_CAP_DEADS 16384
+#define ACL_CAP_RANGES 8192
+#define ACL_CAP_GRAVES 16384
+
 /* Key of everything that belongs to one incarnation of one process. */
 struct acl_key {
 	__u64 inc; /* id of the incarnation */

@@ -16,19 +16,19 @@
 #include "records.h"
 
 /* X(NAME in functions, ID, type of the entries, entries there may be, all processes together) */
-#define STORE_TABLES(X)                                  \
-	X(buf, BUFS, struct acl_buf, 106496)             \
-	X(copies, COPIES, struct acl_copies, 4096)       \
-	X(event, EVENTS, struct acl_event, 106496)       \
-	X(seen, SEENS, struct acl_seen, 4096)            \
-	X(stream, STREAMS, struct acl_stream, 8192)      \
-	X(inherits, INHERITS, struct acl_inherits, 8192) \
-	X(name, NAMES, __u64, 16384)                     \
-	X(ctx, CTXS, struct acl_ctx, 4096)               \
-	X(desc, DESCS, struct acl_desc, 4096)            \
-	X(dead, DEADS, struct acl_dead, 32768)           \
-	X(range, RANGES, struct acl_dead, 16384)         \
-	X(grave, GRAVES, __u64, 32768)
+#define STORE_TABLES(X)                                              \
+	X(buf, BUFS, struct acl_buf, ACL_CAP_BUFS)                   \
+	X(copies, COPIES, struct acl_copies, ACL_CAP_COPIES)         \
+	X(event, EVENTS, struct acl_event, ACL_CAP_EVENTS)           \
+	X(seen, SEENS, struct acl_seen, ACL_CAP_SEENS)               \
+	X(stream, STREAMS, struct acl_stream, ACL_CAP_STREAMS)       \
+	X(inherits, INHERITS, struct acl_inherits, ACL_CAP_INHERITS) \
+	X(name, NAMES, __u64, ACL_CAP_NAMES)                         \
+	X(ctx, CTXS, struct acl_ctx, ACL_CAP_CTXS)                   \
+	X(desc, DESCS, struct acl_desc, ACL_CAP_DESCS)               \
+	X(dead, DEADS, struct acl_dead, ACL_CAP_DEADS)               \
+	X(range, RANGES, struct acl_dead, ACL_CAP_RANGES)            \
+	X(grave, GRAVES, __u64, ACL_CAP_GRAVES)
 
 enum store_table {
 	STORE_THREADS,
