@@ -21,6 +21,8 @@
 #define CAP_BPF 39
 #endif
 
+#define INIT_PID_NS "pid:[4026531836]" /* PROC_PID_INIT_INO, the same on every kernel */
+
 static bool have_cap(unsigned int cap)
 {
 	return capng_have_capability(CAPNG_EFFECTIVE, cap);
@@ -148,12 +150,34 @@ static bool try_uprobe_multi(void)
 	return err == EBADF;
 }
 
+static int check_namespace(void)
+{
+	char ns[64];
+	ssize_t n = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
+
+	if (n < 0)
+		return refuse(ACL_EXIT_FAILED,
+			      "cannot read /proc/self/ns/pid: %s; is /proc mounted?",
+			      strerror(errno));
+	ns[n] = '\0';
+	if (strcmp(ns, INIT_PID_NS))
+		return refuse(
+			ACL_EXIT_FAILED,
+			"running in a pid namespace of its own, where the kernel's process ids "
+			"mean nothing.\n"
+			"Run it on the host, or in a container with the host's pid namespace "
+			"(docker --pid=host, hostPID: true).");
+	return 0;
+}
+
 int kernel__probe(struct kernel *f)
 {
 	int err, prog;
 
 	memset(f, 0, sizeof(*f));
-	err = check_capabilities();
+	err = check_namespace();
+	if (!err)
+		err = check_capabilities();
 	if (err)
 		return err;
 	prog = load_trivial(0);

@@ -13,10 +13,8 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <linux/perf_event.h>
 #include <search.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +32,7 @@
 #include "json.h"
 #include "kernel.h"
 #include "leaks.h"
+#include "load.h"
 #include "maps.h"
 #include "probes.h"
 #include "record.h"
@@ -41,9 +40,6 @@
 #include "summary.h"
 #include "sweep.h"
 #include "symbols.h"
-#include "tracefs.h"
-
-#define INIT_PID_NS "pid:[4026531836]" /* PROC_PID_INIT_INO, the same on every kernel */
 
 /* A process in scope, from when we hear of it until it is gone. */
 struct watched {
@@ -55,10 +51,10 @@ struct watched {
 struct session {
 	const struct options *opts;
 	struct kernel kernel;
-	struct aclguard_bpf *skel;
+	struct load load;
+	struct aclguard_bpf *skel; /* of load */
 	struct probes *probes;
 	struct ring_buffer *violations, *life;
-	struct bpf_link *links[3]; /* exec, fork, exit */
 	struct symbolizer *sym;
 	struct report_cfg report;
 	struct stories *stories;
@@ -74,25 +70,12 @@ struct session {
 	uint64_t record_due; /* ns until calls are to be taken again */
 };
 
-static char libbpf_last[512]; /* what libbpf last complained of, for one message of ours */
-static bool libbpf_verbose;
-
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-__attribute__((format(printf, 2, 0))) static int libbpf_print(enum libbpf_print_level level,
-							      const char *fmt, va_list args)
-{
-	if (level == LIBBPF_DEBUG)
-		return 0;
-	if (libbpf_verbose)
-		return vfprintf(stderr, fmt, args);
-	return vsnprintf(libbpf_last, sizeof(libbpf_last), fmt, args);
 }
 
 /* ---- processes in scope -------------------------------------------------- */
@@ -499,26 +482,6 @@ int session__wait(struct session *s, int fd, int fd2)
 
 /* ---- opening ------------------------------------------------------------- */
 
-static int check_namespace(void)
-{
-	char ns[64];
-	ssize_t n = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
-
-	if (n < 0)
-		return refuse(ACL_EXIT_FAILED,
-			      "cannot read /proc/self/ns/pid: %s; is /proc mounted?",
-			      strerror(errno));
-	ns[n] = '\0';
-	if (strcmp(ns, INIT_PID_NS))
-		return refuse(
-			ACL_EXIT_FAILED,
-			"running in a pid namespace of its own, where the kernel's process ids "
-			"mean nothing.\n"
-			"Run it on the host, or in a container with the host's pid namespace "
-			"(docker --pid=host, hostPID: true).");
-	return 0;
-}
-
 static int open_output(struct session *s)
 {
 	const struct options *opts = s->opts;
@@ -542,125 +505,6 @@ static int open_output(struct session *s)
 		s->report.text = s->output;
 	s->stories = opts->json && !s->report.json ? NULL : stories__new(&s->report);
 	return s->stories ? 0 : refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
-}
-
-/* Where the tracepoints keep their fields; without tracefs children are lost. */
-static void find_tracepoints(struct acl_cfg *cfg, int *fork_id, int *exit_id)
-{
-	int dir = tracefs__open(), offset;
-
-	*fork_id = *exit_id = -1;
-	if (dir < 0) {
-		say("cannot read tracefs (%s): processes that the program starts are not followed",
-		    strerror(-dir));
-		return;
-	}
-	*fork_id = tracefs__id(dir, "sched/sched_process_fork");
-	*exit_id = tracefs__id(dir, "sched/sched_process_exit");
-	offset = tracefs__field(dir, "sched/sched_process_fork", "child_pid");
-	cfg->fork_child = offset > 0 ? (uint16_t)offset : 0;
-	offset = tracefs__field(dir, "sched/sched_process_exit", "group_dead");
-	cfg->exit_group_dead = offset > 0 ? (uint16_t)offset : 0;
-	close(dir);
-}
-
-static void choose_programs(struct session *s)
-{
-	struct bpf_program *prog;
-
-	bpf_object__for_each_program(prog, s->skel->obj)
-	{
-		const char *section = bpf_program__section_name(prog);
-
-		if (strncmp(section, "uprobe", 6) && strncmp(section, "uretprobe", 9))
-			continue;
-		bpf_program__set_autoattach(prog, false);
-		/* what a tail call joins has to be of one kind */
-		if (s->kernel.uprobe_multi)
-			bpf_program__set_expected_attach_type(
-				prog, (enum bpf_attach_type)KERNEL_UPROBE_MULTI);
-	}
-	if (!s->kernel.uprobe_multi)
-		bpf_program__set_autoload(s->skel->progs.multi_entry, false);
-}
-
-static int fill_entries(struct session *s)
-{
-	int fd, err = 0;
-	uint32_t key;
-
-#define ENTRY_OF(name, role, probes, args)                                              \
-	key = ACL_C_##name;                                                             \
-	fd = bpf_program__fd(s->skel->progs.e_##name);                                  \
-	if (!err && bpf_map__update_elem(s->skel->maps.entries, &key, sizeof(key), &fd, \
-					 sizeof(fd), BPF_ANY))                          \
-		err = -errno;
-	ACL_CALLS(ENTRY_OF)
-	return err;
-}
-
-static struct bpf_link *attach_tracepoint(struct bpf_program *prog, int id)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_TRACEPOINT,
-		.size = sizeof(attr),
-		.config = (uint64_t)id,
-	};
-	int fd;
-
-	if (id < 0)
-		return NULL;
-	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd < 0)
-		return NULL;
-	return bpf_program__attach_perf_event(prog, fd); /* owns fd from now on */
-}
-
-static int attach_processes(struct session *s, int fork_id, int exit_id)
-{
-	s->links[0] = bpf_program__attach(s->skel->progs.on_exec);
-	if (!s->links[0])
-		return kernel__explain("follow processes", errno);
-	s->links[1] = attach_tracepoint(s->skel->progs.on_fork, fork_id);
-	if (!s->links[1] && fork_id >= 0)
-		say("cannot follow processes that the program starts: %s", strerror(errno));
-	s->links[2] = attach_tracepoint(s->skel->progs.on_exit, exit_id);
-	return 0;
-}
-
-static int load(struct session *s)
-{
-	const struct options *opts = s->opts;
-	int fork_id, exit_id, err;
-	struct acl_cfg *cfg;
-
-	s->skel = aclguard_bpf__open();
-	if (!s->skel)
-		return refuse(ACL_EXIT_FAILED, "cannot open the BPF object: %s", strerror(errno));
-	cfg = &s->skel->rodata->cfg;
-	cfg->window = opts->window;
-	cfg->rules = opts->rules;
-	cfg->strict = opts->strict;
-	cfg->stacks = opts->stacks;
-	cfg->follow = 1;
-	cfg->record = opts->recording != NULL;
-	if (cfg->record)
-		bpf_map__set_max_entries(s->skel->maps.trace, opts->trace_ring);
-	cfg->loader_signal = SIGSTOP;
-	cfg->self = (uint32_t)getpid();
-	find_tracepoints(cfg, &fork_id, &exit_id);
-	s->skel->data->complete_since = 0; /* each process says for itself */
-	choose_programs(s);
-	err = aclguard_bpf__load(s->skel);
-	if (err) {
-		if (libbpf_last[0])
-			say("%s", libbpf_last);
-		return kernel__explain("load aclguard's BPF programs", -err);
-	}
-	err = s->kernel.uprobe_multi ? fill_entries(s) : 0;
-	if (err)
-		return kernel__explain("link aclguard's BPF programs", -err);
-	return attach_processes(s, fork_id, exit_id);
 }
 
 /* Only woken when much waits; what is less is looked for by time. */
@@ -694,9 +538,7 @@ static int open_all(struct session *s)
 {
 	int err;
 
-	err = check_namespace();
-	if (!err)
-		err = kernel__probe(&s->kernel);
+	err = kernel__probe(&s->kernel);
 	if (err)
 		return err;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -707,7 +549,8 @@ static int open_all(struct session *s)
 	if (!err && s->opts->recording)
 		err = record__open(s->opts, &s->record);
 	if (!err)
-		err = load(s);
+		err = load__open(s->opts, &s->kernel, &s->load);
+	s->skel = s->load.skel;
 	if (!err)
 		err = open_rings(s);
 	return err;
@@ -715,15 +558,13 @@ static int open_all(struct session *s)
 
 static void free_all(struct session *s)
 {
-	for (size_t i = 0; i < sizeof(s->links) / sizeof(s->links[0]); i++)
-		bpf_link__destroy(s->links[i]);
 	probes__free(s->probes);
 	ring_buffer__free(s->violations);
 	ring_buffer__free(s->life);
 	record__abandon(s->record);
 	sweep__free(s->sweep);
 	leaks__free(s->leaks);
-	aclguard_bpf__destroy(s->skel);
+	load__close(&s->load);
 	stories__free(s->stories);
 	json__free(s->report.json);
 	symbolizer__free(s->sym);
@@ -746,8 +587,6 @@ int session__open(const struct options *opts, struct session **out)
 	s->epoll = -1;
 	s->record_due = UINT64_MAX;
 	s->started = now_ns();
-	libbpf_verbose = opts->verbose;
-	libbpf_set_print(libbpf_print);
 	err = open_all(s);
 	if (err)
 		free_all(s);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Loading the BPF object, and attaching it to what processes do. */
+#define _GNU_SOURCE
+#include "load.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "records.h"
+#include "aclguard.skel.h"
+
+#include "exits.h"
+#include "kernel.h"
+#include "options.h"
+#include "tracefs.h"
+
+static char libbpf_last[512]; /* what libbpf last complained of, for one message of ours */
+static bool libbpf_verbose;
+
+__attribute__((format(printf, 2, 0))) static int libbpf_print(enum libbpf_print_level level,
+							      const char *fmt, va_list args)
+{
+	if (level == LIBBPF_DEBUG)
+		return 0;
+	if (libbpf_verbose)
+		return vfprintf(stderr, fmt, args);
+	return vsnprintf(libbpf_last, sizeof(libbpf_last), fmt, args);
+}
+
+/* Where the tracepoints keep their fields; without tracefs children are lost. */
+static void find_tracepoints(struct acl_cfg *cfg, int *fork_id, int *exit_id)
+{
+	int dir = tracefs__open(), offset;
+
+	*fork_id = *exit_id = -1;
+	if (dir < 0) {
+		say("cannot read tracefs (%s): processes that the program starts are not followed",
+		    strerror(-dir));
+		return;
+	}
+	*fork_id = tracefs__id(dir, "sched/sched_process_fork");
+	*exit_id = tracefs__id(dir, "sched/sched_process_exit");
+	offset = tracefs__field(dir, "sched/sched_process_fork", "child_pid");
+	cfg->fork_child = offset > 0 ? (uint16_t)offset : 0;
+	offset = tracefs__field(dir, "sched/sched_process_exit", "group_dead");
+	cfg->exit_group_dead = offset > 0 ? (uint16_t)offset : 0;
+	close(dir);
+}
+
+static void choose_programs(struct load *ld, const struct kernel *k)
+{
+	struct bpf_program *prog;
+
+	bpf_object__for_each_program(prog, ld->skel->obj)
+	{
+		const char *section = bpf_program__section_name(prog);
+
+		if (strncmp(section, "uprobe", 6) && strncmp(section, "uretprobe", 9))
+			continue;
+		bpf_program__set_autoattach(prog, false);
+		/* what a tail call joins has to be of one kind */
+		if (k->uprobe_multi)
+			bpf_program__set_expected_attach_type(
+				prog, (enum bpf_attach_type)KERNEL_UPROBE_MULTI);
+	}
+	if (!k->uprobe_multi)
+		bpf_program__set_autoload(ld->skel->progs.multi_entry, false);
+}
+
+static int fill_entries(struct load *ld)
+{
+	int fd, err = 0;
+	uint32_t key;
+
+#define ENTRY_OF(name, role, probes, args)                                               \
+	key = ACL_C_##name;                                                              \
+	fd = bpf_program__fd(ld->skel->progs.e_##name);                                  \
+	if (!err && bpf_map__update_elem(ld->skel->maps.entries, &key, sizeof(key), &fd, \
+					 sizeof(fd), BPF_ANY))                           \
+		err = -errno;
+	ACL_CALLS(ENTRY_OF)
+	return err;
+}
+
+static struct bpf_link *attach_tracepoint(struct bpf_program *prog, int id)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_TRACEPOINT,
+		.size = sizeof(attr),
+		.config = (uint64_t)id,
+	};
+	int fd;
+
+	if (id < 0)
+		return NULL;
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	return bpf_program__attach_perf_event(prog, fd); /* owns fd from now on */
+}
+
+static int attach_processes(struct load *ld, int fork_id, int exit_id)
+{
+	ld->links[0] = bpf_program__attach(ld->skel->progs.on_exec);
+	if (!ld->links[0])
+		return kernel__explain("follow processes", errno);
+	ld->links[1] = attach_tracepoint(ld->skel->progs.on_fork, fork_id);
+	if (!ld->links[1] && fork_id >= 0)
+		say("cannot follow processes that the program starts: %s", strerror(errno));
+	ld->links[2] = attach_tracepoint(ld->skel->progs.on_exit, exit_id);
+	return 0;
+}
+
+/* Loading fails for reasons that the trial of kernel__probe() cannot show. */
+static int explain(int err)
+{
+	if (libbpf_last[0])
+		say("%s", libbpf_last);
+	if (err == EACCES || err == EINVAL || err == E2BIG)
+		return refuse(
+			ACL_EXIT_KERNEL,
+			"this kernel does not accept aclguard's BPF programs (%s).\n"
+			"aclguard needs Linux 5.10 or later; if this is one, please report what "
+			"it says with -v.",
+			strerror(err));
+	return kernel__explain("load aclguard's BPF programs", err);
+}
+
+static void configure(struct load *ld, const struct options *opts, int *fork_id, int *exit_id)
+{
+	struct acl_cfg *cfg = &ld->skel->rodata->cfg;
+
+	cfg->window = opts->window;
+	cfg->rules = opts->rules;
+	cfg->strict = opts->strict;
+	cfg->stacks = opts->stacks;
+	cfg->follow = 1;
+	cfg->record = opts->recording != NULL;
+	if (cfg->record)
+		bpf_map__set_max_entries(ld->skel->maps.trace, opts->trace_ring);
+	cfg->loader_signal = SIGSTOP;
+	cfg->self = (uint32_t)getpid();
+	find_tracepoints(cfg, fork_id, exit_id);
+	ld->skel->data->complete_since = 0; /* each process says for itself */
+}
+
+int load__open(const struct options *opts, const struct kernel *k, struct load *ld)
+{
+	int fork_id, exit_id, err;
+
+	libbpf_verbose = opts->verbose;
+	libbpf_set_print(libbpf_print);
+	ld->skel = aclguard_bpf__open();
+	if (!ld->skel)
+		return refuse(ACL_EXIT_FAILED, "cannot open the BPF object: %s", strerror(errno));
+	configure(ld, opts, &fork_id, &exit_id);
+	choose_programs(ld, k);
+	err = aclguard_bpf__load(ld->skel);
+	if (err)
+		return explain(-err);
+	err = k->uprobe_multi ? fill_entries(ld) : 0;
+	if (err)
+		return kernel__explain("link aclguard's BPF programs", -err);
+	return attach_processes(ld, fork_id, exit_id);
+}
+
+void load__close(struct load *ld)
+{
+	for (size_t i = 0; i < sizeof(ld->links) / sizeof(ld->links[0]); i++)
+		bpf_link__destroy(ld->links[i]);
+	aclguard_bpf__destroy(ld->skel);
+}
