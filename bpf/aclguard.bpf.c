@@ -30,32 +30,18 @@ struct {
 static const struct acl_proc no_proc;
 static const struct acl_thread no_thread;
 
-static __attribute__((noinline)) struct acl_proc *acl_proc__begin(__u32 tgid)
+ACL_FN struct acl_proc *acl_proc__insert(__u32 tgid, struct acl_proc *born)
 {
-	struct acl_target *t = bpf_map_lookup_elem(&targets, &tgid);
-	struct acl_proc *p;
-	__u64 inc;
-
-	if (!t && !cfg.all)
-		return 0;
-	if (tgid == cfg.self)
-		return 0;
-	/* put together in the ring: it is too large for the stack */
 	struct acl_gone *g = bpf_ringbuf_reserve(&life, sizeof(*g), 0);
+	struct acl_proc *p;
 
 	if (!g) {
 		acl_loss__count(ACL_L_PROC_FULL);
 		return 0;
 	}
-	bpf_probe_read_kernel(&g->proc, sizeof(g->proc), &no_proc);
-	inc = acl_new_id(0);
-	g->proc.inc = inc;
-	g->proc.born = bpf_ktime_get_ns();
-	g->proc.tgid = tgid;
-	bpf_get_current_comm(g->proc.comm, sizeof(g->proc.comm));
-	g->proc.late = t ? t->late : 0;
-	acl_head__fill(&g->h, ACL_REC_PROC, inc, g->proc.born);
-	if (bpf_map_update_elem(&procs, &tgid, &g->proc, BPF_NOEXIST)) {
+	bpf_probe_read_kernel(&g->proc, sizeof(g->proc), born);
+	acl_head__fill(&g->h, ACL_REC_PROC, born->inc, born->born);
+	if (bpf_map_update_elem(&procs, &tgid, born, BPF_NOEXIST)) {
 		bpf_ringbuf_discard(g, 0);
 		p = bpf_map_lookup_elem(&procs, &tgid);
 		if (!p)
@@ -64,6 +50,34 @@ static __attribute__((noinline)) struct acl_proc *acl_proc__begin(__u32 tgid)
 	}
 	bpf_ringbuf_submit(g, BPF_RB_FORCE_WAKEUP);
 	return bpf_map_lookup_elem(&procs, &tgid);
+}
+
+static __attribute__((noinline)) struct acl_proc *acl_proc__begin(__u32 tgid)
+{
+	struct acl_target *t = bpf_map_lookup_elem(&targets, &tgid);
+	struct acl_proc *born, *p;
+	__u32 tid;
+
+	if (!t && !cfg.all)
+		return 0;
+	if (tgid == cfg.self)
+		return 0;
+	/* too large for the stack; and Linux 5.10 takes no value for a map out of a ring */
+	tid = (__u32)bpf_get_current_pid_tgid();
+	bpf_map_update_elem(&newborn, &tid, &no_proc, BPF_ANY);
+	born = bpf_map_lookup_elem(&newborn, &tid);
+	if (!born) {
+		acl_loss__count(ACL_L_PROC_FULL);
+		return 0;
+	}
+	born->inc = acl_new_id(0);
+	born->born = bpf_ktime_get_ns();
+	born->tgid = tgid;
+	bpf_get_current_comm(born->comm, sizeof(born->comm));
+	born->late = t ? t->late : 0;
+	p = acl_proc__insert(tgid, born);
+	bpf_map_delete_elem(&newborn, &tid);
+	return p;
 }
 
 static __attribute__((noinline)) struct acl_thread *acl_thread__begin(__u32 tid)

@@ -32,6 +32,7 @@ volatile __u64 complete_since = ~0ULL;
 	} map SEC(".maps")
 
 ACL_MAP(procs, __u32, struct acl_proc, ACL_CAP_PROCS);
+ACL_MAP(newborn, __u32, struct acl_proc, 256); /* by tid: procs being put together */
 ACL_MAP(threads, __u32, struct acl_thread, ACL_CAP_THREADS);
 ACL_MAP(targets, __u32, struct acl_target, ACL_CAP_TARGETS);
 ACL_MAP(bufs, struct acl_key, struct acl_buf, ACL_CAP_BUFS);
@@ -316,6 +317,20 @@ ACL_FN int acl_env__resume(struct acl_env *env)
 	env->tid = (__u32)id;
 	env->proc = bpf_map_lookup_elem(&procs, &env->tgid);
 	env->th = bpf_map_lookup_elem(&threads, &env->tid);
+	if (!env->proc || !env->th)
+		return 0;
+	env->inc = env->proc->inc;
+	return 1;
+}
+
+/* As much of it as a search needs, in a form that may stay in registers. */
+ACL_FN int acl_env__search(struct acl_env *env)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 tgid = id >> 32, tid = (__u32)id;
+
+	env->proc = bpf_map_lookup_elem(&procs, &tgid);
+	env->th = bpf_map_lookup_elem(&threads, &tid);
 	if (!env->proc || !env->th)
 		return 0;
 	env->inc = env->proc->inc;

@@ -137,18 +137,6 @@ struct acl_calls {
 	__u64 folded; /* entered on the way through a second definition of the same call */
 };
 
-/* One call at its entry, as the probes or a recording deliver it. */
-struct acl_enter {
-	__u64 pos;
-	__u64 sp;
-	__u64 args[6]; /* by role, see machine.h */
-	__u32 tgid;
-	__u32 tid;
-	__u32 seq; /* counts the recorded entries and returns of a thread, from 0 */
-	__u16 call;
-	__u8 _pad[2];
-};
-
 /* Its return. */
 struct acl_leave {
 	__u64 pos;  /* time of the return */

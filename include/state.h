@@ -265,6 +265,18 @@ struct acl_frame {
 	struct acl_undo undo;
 };
 
+/* One call at its entry, as the probes or a recording deliver it. */
+struct acl_enter {
+	__u64 pos;
+	__u64 sp;
+	__u64 args[6]; /* by role, see machine.h */
+	__u32 tgid;
+	__u32 tid;
+	__u32 seq; /* counts the recorded entries and returns of a thread, from 0 */
+	__u16 call;
+	__u8 _pad[2];
+};
+
 struct acl_thread {
 	__u64 inc;
 	__u64 ctx;	  /* token of the current context, 0: never seen */
@@ -297,6 +309,7 @@ struct acl_thread {
 		struct acl_ctx ctx;
 		struct acl_desc desc;
 		struct acl_dead dead;
+		struct acl_enter enter;
 	} scratch;
 };
 

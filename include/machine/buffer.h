@@ -51,14 +51,12 @@ ACL_FN void acl_buf__find(struct acl_env *env, __u64 addr)
 	}
 }
 
-ACL_OUTLINE int acl_buf__begins(struct acl_env *env, __u64 key, __u64 base)
+ACL_OUTLINE void acl_buf__begins(struct acl_env *env, __u64 key, __u64 base)
 {
 	const struct acl_buf *b = acl_buf__get(env, key);
 
-	if (!b || b->base != base || b->dying > ACL_FORSAKEN)
-		return 0;
-	env->th->found = key;
-	return 1;
+	if (b && b->base == base && b->dying <= ACL_FORSAKEN)
+		env->th->found = key;
 }
 
 /* The live buffer that begins at an address. */
@@ -67,9 +65,9 @@ ACL_OUTLINE void acl_buf__find_base(struct acl_env *env, __u64 base)
 	struct acl_proc *p = env->proc;
 
 	env->th->found = 0;
-	for (__u32 cls = ACL_CLASS_MIN; cls <= ACL_CLASS_MAX; cls++)
-		if (p->classes[cls] && acl_buf__begins(env, acl_chunk(base, cls), base))
-			return;
+	for (__u32 cls = ACL_CLASS_MIN; cls <= ACL_CLASS_MAX && !env->th->found; cls++)
+		if (p->classes[cls])
+			acl_buf__begins(env, acl_chunk(base, cls), base);
 }
 
 ACL_FN void acl_range__probe(struct acl_env *env, __u64 addr, __u32 cls)
@@ -103,7 +101,7 @@ __attribute__((noinline)) int acl_range__seek(__u64 addr)
 {
 	struct acl_env env;
 
-	if (acl_env__resume(&env))
+	if (acl_env__search(&env))
 		acl_range__find(&env, addr);
 	return 0;
 }
@@ -113,7 +111,7 @@ __attribute__((noinline)) int acl_buf__seek(__u64 addr)
 {
 	struct acl_env env;
 
-	if (acl_env__resume(&env))
+	if (acl_env__search(&env))
 		acl_buf__find(&env, addr);
 	return 0;
 }

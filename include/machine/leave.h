@@ -181,7 +181,7 @@ ACL_FN void acl_leave__reset_device(struct acl_env *env, const struct acl_frame 
 #ifdef __BPF__
 __attribute__((noinline)) int acl_batch__copy(__u32 i)
 {
-	struct acl_enter in;
+	struct acl_enter *in;
 	struct acl_frame *f;
 	struct acl_env env;
 
@@ -189,12 +189,13 @@ __attribute__((noinline)) int acl_batch__copy(__u32 i)
 		return 0;
 	f = acl_thread__frame(env.th, env.th->depth);
 	env.pos = f->pos;
-	if (acl_batch__entry(&env, f, i, &in)) {
+	in = &env.th->scratch.enter; /* the stack is short here */
+	if (acl_batch__entry(&env, f, i, in)) {
 		acl_loss(&env, ACL_L_FAULT);
 		return 0;
 	}
-	acl_copy__submit(&env, f, in.args[0], in.args[3], in.args[2], in.args[3], ACL_KIND_DEFAULT,
-			 f->args[5]);
+	acl_copy__submit(&env, f, in->args[0], in->args[3], in->args[2], in->args[3],
+			 ACL_KIND_DEFAULT, f->args[5]);
 	return 0;
 }
 #else
