@@ -33,6 +33,9 @@
 
 #define PREFIX "==aclguard== "
 
+/* What only the recorder can lose; all else the store finds again for itself. */
+static const enum acl_loss of_recorder[] = { ACL_L_PROC_FULL, ACL_L_THREAD_FULL, ACL_L_LOG_FULL };
+
 struct process {
 	UT_hash_handle hh;
 	uint32_t tgid;
@@ -418,9 +421,6 @@ static void on_life(void *arg, const struct acl_gone *g)
 
 /* ---- the end ------------------------------------------------------------- */
 
-/* What only the recorder can lose; all else the store finds again for itself. */
-static const enum acl_loss of_recorder[] = { ACL_L_PROC_FULL, ACL_L_THREAD_FULL, ACL_L_LOG_FULL };
-
 static void summarize(struct replay *rp)
 {
 	const struct acl_proc *proc;
@@ -622,13 +622,22 @@ static int open_output(struct replay *rp)
 
 /* ---- the command --------------------------------------------------------- */
 
+/* Returns whether calls were lost since the last such record. */
+static bool take_losses(struct replay *rp, const struct recorded *r)
+{
+	bool grown = false;
+
+	for (size_t i = 0; i < sizeof(of_recorder) / sizeof(of_recorder[0]); i++)
+		grown |= r->lost.n[of_recorder[i]] != rp->lost.lost.n[of_recorder[i]];
+	rp->lost = *r;
+	return grown;
+}
+
 static int take(struct replay *rp, const struct recorded *r)
 {
-	if (r->time > rp->last && r->type != RECORDING_LOST)
+	if (r->time > rp->last)
 		rp->last = r->time;
-	if (r->type == RECORDING_LOST)
-		rp->lost = *r;
-	if (r->type == RECORDING_END)
+	if (r->type == RECORDING_END || (r->type == RECORDING_LOST && !take_losses(rp, r)))
 		return 0;
 	return reorder__add(rp->order, r);
 }

@@ -699,6 +699,9 @@ int session__close(struct session *s)
 	ring_buffer__consume(s->life);
 	recorded = record__close(s->record);
 	s->record = NULL;
+	/* what is in the recording is reported, too */
+	ring_buffer__consume(s->violations);
+	ring_buffer__consume(s->life);
 	err = summarize(s);
 	if (s->opts->error_exitcode >= 0 && stories__count(s->stories, ACL_LEVEL_ERROR))
 		status = s->opts->error_exitcode;
