@@ -408,8 +408,6 @@ static void stack__end(struct calllist *cl, struct stack *st)
 {
 	while (st->depth)
 		print(cl, &st->p[--st->depth], NULL, NULL, 0);
-	HASH_DEL(cl->stacks, st);
-	free(st);
 }
 
 void calllist__thread_exit(struct calllist *cl, uint32_t tgid, uint32_t tid)
@@ -418,8 +416,11 @@ void calllist__thread_exit(struct calllist *cl, uint32_t tgid, uint32_t tid)
 	struct stack *st;
 
 	HASH_FIND(hh, cl->stacks, &thread, sizeof(thread), st);
-	if (st)
-		stack__end(cl, st);
+	if (!st)
+		return;
+	stack__end(cl, st);
+	HASH_DEL(cl->stacks, st);
+	free(st);
 }
 
 void calllist__gap(struct calllist *cl, const struct recorded *r, uint32_t n)
@@ -453,12 +454,10 @@ struct calllist *calllist__new(const struct report_cfg *cfg)
 
 void calllist__finish(struct calllist *cl)
 {
-	struct stack *st, *next;
+	struct stack *st;
 
-	HASH_ITER(hh, cl->stacks, st, next)
-	{
+	for (st = cl->stacks; st; st = st->hh.next)
 		stack__end(cl, st);
-	}
 	if (!cl->cfg.json && report_out__flush(&cl->out) && !cl->err)
 		cl->err = cl->out.err;
 }
@@ -469,9 +468,10 @@ void calllist__free(struct calllist *cl)
 
 	if (!cl)
 		return;
-	HASH_ITER(hh, cl->stacks, st, next)
-	{
-		HASH_DEL(cl->stacks, st);
+	st = cl->stacks;
+	HASH_CLEAR(hh, cl->stacks); /* leaves the entries */
+	for (; st; st = next) {
+		next = st->hh.next;
 		free(st);
 	}
 	free(cl);

@@ -103,18 +103,18 @@ static long parse_number(const char *arg, long min, long max, const char *what,
 /* Of a ring: what the kernel takes is a power of two of pages. */
 static uint32_t parse_size(const char *arg, struct argp_state *state)
 {
+	unsigned long val;
 	char *end;
-	unsigned long val, size;
 
 	errno = 0;
 	val = strtoul(arg, &end, 10);
-	size = !strcmp(end, "M") ? val << 20 : !strcmp(end, "K") ? val << 10 : val;
-	if (errno || end == arg || arg[0] == '-' ||
-	    (*end && strcmp(end, "M") && strcmp(end, "K")) || val > 1UL << 30 || size > 1UL << 30 ||
-	    size < 64UL << 10 || size & (size - 1))
+	if (val < 1UL << 20 && (*end == 'K' || *end == 'M'))
+		val <<= *end++ == 'K' ? 10 : 20;
+	if (errno || *end || arg[0] == '-' || val < 64UL << 10 || val > 1UL << 30 ||
+	    val & (val - 1))
 		argp_error(state,
 			   "'%s' is not the size of a ring: a power of two from 64K to 1024M", arg);
-	return (uint32_t)size;
+	return (uint32_t)val;
 }
 
 static void parse_pids(struct options *opts, const char *arg, struct argp_state *state)
@@ -164,7 +164,7 @@ static error_t parse_stacks(int key, char *arg, struct argp_state *state)
 
 	if (key != OPT_STACKS)
 		return ARGP_ERR_UNKNOWN;
-	if (strcmp(arg, "none") && strcmp(arg, "fp"))
+	if (strcmp(arg, "none") != 0 && strcmp(arg, "fp") != 0)
 		argp_error(state, "--stacks takes none or fp, not '%s'", arg);
 	opts->stacks = !strcmp(arg, "fp");
 	return 0;

@@ -18,6 +18,8 @@
 #define WRITE_AT (BUFFER_SIZE / 2) /* more than one record must still fit behind it */
 #define ARGS_MAX 6
 
+static const uint8_t magic[8] = { 0x89, 'A', 'C', 'L', 'R', 'E', 'C', '\n' };
+
 static uint64_t get_le(const uint8_t *p, unsigned int width)
 {
 	uint64_t val = 0;
@@ -139,7 +141,7 @@ struct recorder *recorder__new(int fd, const struct recording_header *h)
 		return NULL;
 	memset(rec, 0, offsetof(struct recorder, buf));
 	rec->fd = fd;
-	memcpy(rec->buf, RECORDING_MAGIC, 8);
+	memcpy(rec->buf, magic, sizeof(magic));
 	rec->len = 8;
 	put(rec, BYTE_ORDER_MARK, 4);
 	put(rec, RECORDING_VERSION, 4);
@@ -419,7 +421,7 @@ static enum recording_status open_prologue(struct reader *rd, uint32_t *version)
 {
 	if (!have(rd, 8))
 		return rd->err ? RECORDING_CANNOT_READ : RECORDING_NOT_ONE;
-	if (memcmp(rd->p, RECORDING_MAGIC, 8))
+	if (memcmp(rd->p, magic, sizeof(magic)) != 0)
 		return RECORDING_NOT_ONE;
 	if (!have(rd, RECORDING_PROLOGUE))
 		return RECORDING_BAD_HEADER;

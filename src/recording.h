@@ -76,9 +76,6 @@
 #include "records.h"
 
 #define RECORDING_VERSION 1
-#define RECORDING_MAGIC \
-	"\x89"          \
-	"ACLREC\n" /* 8 bytes */
 #define RECORDING_PROLOGUE 16
 #define RECORDING_FRAME 12
 #define RECORDING_PAYLOAD_MAX 65535

@@ -56,9 +56,10 @@ void reorder__free(struct reorder *ro)
 
 	if (!ro)
 		return;
-	HASH_ITER(hh, ro->lanes, l, next)
-	{
-		HASH_DEL(ro->lanes, l);
+	l = ro->lanes;
+	HASH_CLEAR(hh, ro->lanes); /* leaves the entries */
+	for (; l; l = next) {
+		next = l->hh.next;
 		free(l);
 	}
 	free(ro->heap);

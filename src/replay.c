@@ -83,12 +83,10 @@ static void suspect(struct replay *rp, struct process *p)
 
 static void suspect_all(struct replay *rp)
 {
-	struct process *p, *next;
+	struct process *p;
 
-	HASH_ITER(hh, rp->processes, p, next)
-	{
+	for (p = rp->processes; p; p = p->hh.next)
 		suspect(rp, p);
-	}
 	if (rp->list)
 		calllist__gap(rp->list, NULL, 0);
 }
@@ -424,10 +422,9 @@ static void on_life(void *arg, const struct acl_gone *g)
 static void summarize(struct replay *rp)
 {
 	const struct acl_proc *proc;
-	struct process *p, *next;
+	struct process *p;
 
-	HASH_ITER(hh, rp->processes, p, next)
-	{
+	for (p = rp->processes; p; p = p->hh.next) {
 		proc = store__proc(rp->store, p->tgid);
 		if (proc)
 			summary__add(&rp->summary, proc);
@@ -661,13 +658,17 @@ static void replay__clear(struct replay *rp)
 	struct thread *th, *next_th;
 	struct process *p, *next;
 
-	HASH_ITER(hh, rp->threads, th, next_th)
-	{
-		thread__drop(rp, th);
+	th = rp->threads;
+	HASH_CLEAR(hh, rp->threads); /* leaves the entries */
+	for (; th; th = next_th) {
+		next_th = th->hh.next;
+		free(th->copies);
+		free(th);
 	}
-	HASH_ITER(hh, rp->processes, p, next)
-	{
-		HASH_DEL(rp->processes, p);
+	p = rp->processes;
+	HASH_CLEAR(hh, rp->processes);
+	for (; p; p = next) {
+		next = p->hh.next;
 		free(p);
 	}
 	calllist__free(rp->list);
