@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * For the benchmark of scale: the same calls with few and with many objects
- * alive (second argument, default 100,000 buffers and as many events), over and
+ * alive (second argument, default 1,000 buffers and as many events), over and
  * over.  The output has the CPU time of the calling thread for one call, in ns,
  * for each round: "few" and "many" by function.
  *
@@ -88,7 +88,7 @@ static void print(const char *key, const uint64_t sum[FUNCTIONS])
 
 int main(int argc, char **argv)
 {
-	long many = sc_arg(argc, argv, 2, 100000);
+	long many = sc_arg(argc, argv, 2, 1000);
 	struct pool p = {
 		.bufs = calloc((size_t)many, sizeof(void *)),
 		.events = calloc((size_t)many, sizeof(aclrtEvent)),
