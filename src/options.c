@@ -126,8 +126,10 @@ static void parse_pids(struct options *opts, const char *arg, struct argp_state 
 	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
 		pid_t *pids = reallocarray(opts->pids, opts->npids + 1, sizeof(*pids));
 
-		if (!pids)
-			argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "-p");
+		if (!pids) {
+			argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "-p"); /* exits */
+			break;
+		}
 		opts->pids = pids;
 		pids[opts->npids++] = (pid_t)parse_number(word, 1, INT_MAX, "a process id", state);
 	}
