@@ -15,7 +15,7 @@ import shutil
 import sys
 
 import world
-from world import expect, expect_equal
+from world import alone, expect, expect_equal
 
 PYTHON = sys.executable or "python3"
 
@@ -187,6 +187,7 @@ def open_folder(*files):
     return folder
 
 
+@alone
 def test_not_root():
     """an ordinary user is told the missing capabilities"""
     ours = os.path.join(open_folder(world.ACLGUARD), "aclguard")
@@ -197,11 +198,13 @@ def test_not_root():
         world.mentions(ended.err, "CAP_BPF", "CAP_PERFMON", "missing", "root", "setcap")
 
 
+@alone
 def test_no_capabilities():
     """root without capabilities, as in a container, is told so"""
     refused([], world.PRIVILEGE, "CAP_BPF", "CAP_PERFMON", preexec_fn=drop_capabilities)
 
 
+@alone
 def test_half_the_capabilities():
     """with CAP_BPF alone, CAP_PERFMON is named and CAP_BPF is not"""
     ended = refused([], world.PRIVILEGE, "CAP_PERFMON is missing",
@@ -210,6 +213,7 @@ def test_half_the_capabilities():
            "it names what is there:", ended.said())
 
 
+@alone
 def test_enough_capabilities():
     """CAP_BPF and CAP_PERFMON are enough where the kernel has uprobe_multi"""
     ended = world.guarded([world.scenario("pcd_order"), 1],
@@ -220,6 +224,7 @@ def test_enough_capabilities():
            ended.said(), ended.reports)
 
 
+@alone
 def test_older_way_wants_more():
     """without uprobe_multi, CAP_SYS_ADMIN is named"""
     refused([], world.PRIVILEGE, "CAP_SYS_ADMIN is missing",
@@ -227,6 +232,7 @@ def test_older_way_wants_more():
             preexec_fn=functools.partial(drop_capabilities, CAP_BPF, CAP_PERFMON))
 
 
+@alone
 def test_foreign_process():
     """a process whose files may not be looked at: CAP_SYS_PTRACE is named"""
     folder = open_folder(world.scenario("steps"),

@@ -17,9 +17,9 @@ PYTHON = sys.executable or "python3"
 class Steps:
     """The scenario `steps`, which does a step when told to."""
 
-    def __init__(self, shape="mono", race="certain"):
+    def __init__(self, shape="mono", race="certain", env=None):
         self.process = world.start([world.scenario("steps", shape)], shape=shape, race=race,
-                                   stdin=world.subprocess.PIPE)
+                                   env=env, stdin=world.subprocess.PIPE)
         self.pid = self.process.pid
         self.code = int(self.answer(), 16)
         self.original = self.first_byte()
@@ -47,6 +47,14 @@ class Steps:
         expect_equal((ended.status, ended.err), (0, b""), "end of the program")
         line, = ended.lines()
         return line
+
+
+def own_library():
+    """A copy that nobody else maps: a probe is in a file, for all that map it."""
+    folder = world.scratch("lib")
+    os.mkdir(folder)
+    world.shutil.copy(os.path.join(world.runtime("mono"), "libascendcl.so"), folder)
+    return {"LD_LIBRARY_PATH": folder}
 
 
 def read_line(fd):
@@ -125,7 +133,7 @@ def test_evidence(shape):
 
 def test_detach():
     """Ctrl-C detaches: no probe is left, and the target runs on"""
-    target = Steps()
+    target = Steps(env=own_library())
     watch = attached(target)
     expect(target.is_probed(), "attached, and no probe in the target's memory")
     target.do("cqfd")
@@ -166,7 +174,7 @@ def test_target_killed():
 
 
 def killed(seconds, env=None):
-    target = Steps()
+    target = Steps(env=own_library())
     watch = attached(target, env=env)
     target.do("c")
     expect(target.is_probed(), "attached, and no probe in the target's memory")
@@ -269,13 +277,10 @@ def test_no_wait():
 
 def test_deleted_library():
     """a library whose file is gone is watched all the same"""
-    folder = world.scratch("lib")
-    os.mkdir(folder)
-    copy = os.path.join(folder, "libascendcl.so")
-    world.shutil.copy(os.path.join(world.runtime("mono"), "libascendcl.so"), copy)
-    target = Python(env={"LD_LIBRARY_PATH": folder})
+    env = own_library()
+    target = Python(env=env)
     target.do("load")
-    os.unlink(copy)
+    os.unlink(os.path.join(env["LD_LIBRARY_PATH"], "libascendcl.so"))
     watch = attached(target)
     target.do("order")
     world.finish(target.process)

@@ -7,8 +7,10 @@ exception it raises.  What it started and did not await is ended with the test p
 """
 
 import atexit
+import concurrent.futures
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import re
@@ -33,6 +35,7 @@ PR_SET_CHILD_SUBREAPER = 36     # <linux/prctl.h>
 USAGE, OUTPUT, NO_SYMBOLS, PRIVILEGE, KERNEL, LOCKDOWN = 64, 118, 119, 120, 121, 122
 NO_PROCESS, NO_LIBRARY, FAILED, CANNOT_EXEC, NOT_FOUND = 123, 124, 125, 126, 127
 
+_numbers = itertools.count(1)
 _scratch = tempfile.mkdtemp(prefix="aclguard-test-")
 
 
@@ -61,29 +64,49 @@ def _explain(text):
         print("#   " + line.encode("ascii", "backslashreplace").decode())
 
 
+def alone(test):
+    """Marks a test that must not run beside others: it runs Python between fork and exec."""
+    test.alone = True
+    return test
+
+
+def _attempt(test):
+    """Gives the result as TAP has it, what follows the name, and what to explain."""
+    try:
+        expect(os.geteuid() == 0, "probes need root; SKIP_BPF=1 skips these tests")
+        test()
+    except Skipped as reason:
+        return "ok", f" # SKIP {reason}", ""
+    except Failure as failure:
+        return "not ok", "", str(failure)
+    except (OSError, ValueError, LookupError, TypeError,
+            subprocess.SubprocessError) as error:
+        line = error.__traceback__.tb_next.tb_lineno
+        return "not ok", "", f"{type(error).__name__} in line {line}\n{error}"
+    return "ok", "", ""
+
+
 def run_tests(tests, seconds=240):
-    """Runs [(name, function)] and exits.  Needs root and BPF, or fails."""
+    """Runs [(name, function)] and exits.  Needs root and BPF, or fails.
+
+    Two at a time: most of a test is the kernel checking the BPF programs, on one CPU.
+    """
     print(f"# tap-timeout: {seconds}")
     if os.environ.get("SKIP_BPF") == "1":
         print("1..0 # SKIP probes need root and BPF (SKIP_BPF=1)")
         sys.exit(0)
     print(f"1..{len(tests)}", flush=True)
     failed = 0
-    for n, (name, test) in enumerate(tests, 1):
-        skip = ""
-        try:
-            expect(os.geteuid() == 0, "probes need root; SKIP_BPF=1 skips these tests")
-            test()
-            result = "ok"
-        except Skipped as reason:
-            result, skip = "ok", f" # SKIP {reason}"
-        except (Failure, OSError, ValueError, LookupError, subprocess.SubprocessError) as error:
-            failed += 1
-            result = "not ok"
-            if not isinstance(error, Failure):
-                _explain(f"{type(error).__name__} in line {error.__traceback__.tb_next.tb_lineno}")
-            _explain(error)
-        print(f"{result} {n} - {name}{skip}", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = [None if hasattr(test, "alone") else pool.submit(_attempt, test)
+                   for _, test in tests]
+        for n, (name, test) in enumerate(tests, 1):
+            if not results[n - 1]:
+                concurrent.futures.wait(filter(None, results))
+            result, skip, why = results[n - 1].result() if results[n - 1] else _attempt(test)
+            failed += result != "ok"
+            _explain(why)
+            print(f"{result} {n} - {name}{skip}", flush=True)
     sys.exit(failed != 0)
 
 
@@ -96,11 +119,7 @@ def titled(*functions):
 
 def scratch(name):
     """A path for a file of this test program."""
-    scratch.n += 1
-    return os.path.join(_scratch, f"{scratch.n}-{name}")
-
-
-scratch.n = 0
+    return os.path.join(_scratch, f"{next(_numbers)}-{name}")
 
 
 def _children():
