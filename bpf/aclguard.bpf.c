@@ -217,7 +217,7 @@ ACL_FN struct acl_calls *acl_calls__of(__u32 call)
 }
 
 ACL_FN int acl_on_entry(struct pt_regs *ctx, enum acl_call call, enum acl_role role,
-			enum acl_probes probes, const char *letters)
+			const char *letters)
 {
 	struct acl_enter in = {};
 	struct acl_calls *n;
@@ -235,11 +235,6 @@ ACL_FN int acl_on_entry(struct pt_regs *ctx, enum acl_call call, enum acl_role r
 	in.call = call;
 	acl_args__fetch(ctx, &in, call, role, letters);
 	acl_trace__enter(&env, &in, ACL_REC_ENTER);
-	if (probes == ACL_P_ENTRY) {
-		__sync_fetch_and_add(&n->entered, 1);
-		acl_machine__once(&env, role, &in);
-		return 0;
-	}
 	push = acl_thread__push(&env, &in);
 	if (push == ACL_PUSH_FOLDED) {
 		__sync_fetch_and_add(&n->folded, 1);
@@ -256,11 +251,11 @@ ACL_FN int acl_on_entry(struct pt_regs *ctx, enum acl_call call, enum acl_role r
 	return 0;
 }
 
-#define ACL_ENTRY_PROGRAM(name, role, probes, letters)                                         \
-	SEC("uprobe")                                                                          \
-	int e_##name(struct pt_regs *ctx)                                                      \
-	{                                                                                      \
-		return acl_on_entry(ctx, ACL_C_##name, ACL_R_##role, ACL_P_##probes, letters); \
+#define ACL_ENTRY_PROGRAM(name, role, letters)                                 \
+	SEC("uprobe")                                                          \
+	int e_##name(struct pt_regs *ctx)                                      \
+	{                                                                      \
+		return acl_on_entry(ctx, ACL_C_##name, ACL_R_##role, letters); \
 	}
 ACL_CALLS(ACL_ENTRY_PROGRAM)
 
@@ -275,7 +270,7 @@ int multi_entry(struct pt_regs *ctx)
 /* ---- returns ----------------------------------------------------------- */
 
 static const __u8 roles[ACL_C_MAX] = {
-#define ACL_ROLE_OF(name, role, probes, letters) [ACL_C_##name] = ACL_R_##role,
+#define ACL_ROLE_OF(name, role, letters) [ACL_C_##name] = ACL_R_##role,
 	ACL_CALLS(ACL_ROLE_OF)
 };
 
@@ -402,10 +397,15 @@ SEC("raw_tp/sched_process_exec")
 int on_exec(void *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct acl_target *t = bpf_map_lookup_elem(&targets, &tgid);
 
-	(void)ctx;
-	if (bpf_map_lookup_elem(&targets, &tgid) || bpf_map_lookup_elem(&procs, &tgid))
+	if (t || bpf_map_lookup_elem(&procs, &tgid))
 		acl_proc__end(ACL_REC_EXEC, tgid);
+	if (t) {
+		/* all that the new program does can be seen */
+		t->late = 0;
+		t->complete = 0;
+	}
 	return 0;
 }
 

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * The table of traced functions: which calls of the Ascend runtime aclguard
- * probes, what their arguments mean and which probes they need.  Everything
- * that depends on that set is generated from here: the BPF programs, the
- * attachment, the decoding of recordings, the summary, the coverage test of
+ * probes, and what their arguments mean.  Everything that depends on that set
+ * is generated from here: the BPF programs, the attachment, the decoding of recordings, the summary, the coverage test of
  * the simulated runtime and the documentation.
  *
- * A row is CALL(name, ROLE, PROBES, "arguments"):
+ * Each call is probed at its entry and at its return: most have an output or an
+ * effect that a failing call takes back, and only returns tell one call through
+ * two definitions from two calls.  A row is CALL(name, ROLE, "arguments"):
  *
  *  ROLE      what the state machine does with the call (enum acl_role).  The
  *            position of the arguments within a role is fixed; where calls of
  *            one role differ in it, `arguments` tells (the 's' of ACL_R_WAY).
- *  PROBES    BOTH where the outcome matters (an output, or an effect that a
- *            failing call takes back), and where a call may pass through two
- *            definitions, which only returns tell from two calls; else ENTRY.
  *  arguments one letter an argument, in the order of the C declaration:
  *              O  address of a pointer that the call fills in
  *              U  address of a 32-bit enum that the call fills in
@@ -78,82 +76,77 @@ enum acl_role {
 	ACL_R_WAY, /* the stream is the 's' of the arguments */
 };
 
-enum acl_probes {
-	ACL_P_ENTRY = 1,
-	ACL_P_BOTH = 3,
-};
-
-#define ACL_CALLS(CALL)                                                 \
-	/* host memory */                                               \
-	CALL(aclrtMallocHost, MALLOC, BOTH, "Oz")                       \
-	CALL(aclrtMallocHostWithCfg, MALLOC, BOTH, "Ozp")               \
-	CALL(aclrtFreeHost, FREE, BOTH, "p")                            \
-	CALL(aclrtFreeHostWithDevSync, FREE_SYNC, BOTH, "p")            \
-	CALL(aclrtHostRegister, REGISTER, BOTH, "pzuO")                 \
-	CALL(aclrtHostRegisterV2, REGISTER, BOTH, "pzu")                \
-	CALL(aclrtHostUnregister, UNREGISTER, BOTH, "p")                \
-	/* events */                                                    \
-	CALL(aclrtCreateEvent, EV_CREATE, BOTH, "O")                    \
-	CALL(aclrtCreateEventWithFlag, EV_CREATE, BOTH, "Ou")           \
-	CALL(aclrtCreateEventExWithFlag, EV_CREATE, BOTH, "Ou")         \
-	CALL(aclrtIpcGetEventHandle, EV_IPC_EXPORT, BOTH, "ep")         \
-	CALL(aclrtIpcOpenEventHandle, EV_IPC_OPEN, BOTH, "VO")          \
-	CALL(aclrtDestroyEvent, EV_DESTROY, BOTH, "e")                  \
-	CALL(aclrtRecordEvent, EV_RECORD, BOTH, "es")                   \
-	CALL(aclrtRecordEventWithFlag, EV_RECORD, BOTH, "esu")          \
-	CALL(aclrtResetEvent, EV_RESET, BOTH, "es")                     \
-	CALL(aclrtQueryEventStatus, EV_QUERY_STATUS, BOTH, "eU")        \
-	CALL(aclrtQueryEvent, EV_QUERY, BOTH, "eU")                     \
-	CALL(aclrtSynchronizeEvent, EV_SYNC, BOTH, "e")                 \
-	CALL(aclrtSynchronizeEventWithTimeout, EV_SYNC, BOTH, "ei")     \
-	CALL(aclrtStreamWaitEvent, EV_WAIT, BOTH, "se")                 \
-	CALL(aclrtStreamWaitEventWithTimeout, EV_WAIT, BOTH, "sei")     \
-	CALL(aclrtStreamWaitEventWithFlag, EV_WAIT, BOTH, "seuu")       \
-	/* streams */                                                   \
-	CALL(aclrtCreateStream, ST_CREATE, BOTH, "O")                   \
-	CALL(aclrtCreateStreamV2, ST_CREATE, BOTH, "Op")                \
-	CALL(aclrtCreateStreamWithConfig, ST_CREATE, BOTH, "Ouu")       \
-	CALL(aclrtDestroyStream, ST_DESTROY, BOTH, "s")                 \
-	CALL(aclrtDestroyStreamForce, ST_DESTROY_FORCE, BOTH, "s")      \
-	CALL(aclrtSynchronizeStream, ST_SYNC, BOTH, "s")                \
-	CALL(aclrtSynchronizeStreamWithTimeout, ST_SYNC, BOTH, "si")    \
-	CALL(aclrtStreamQuery, ST_QUERY, BOTH, "sU")                    \
-	CALL(aclrtStreamAbort, ST_ABORT, BOTH, "s")                     \
-	CALL(aclrtCtxGetCurrentDefaultStream, ST_DEFAULT, BOTH, "O")    \
-	/* devices, contexts, the process */                            \
-	CALL(aclrtSetDevice, DEV_SET, BOTH, "i")                        \
-	CALL(aclrtResetDevice, DEV_RESET, BOTH, "i")                    \
-	CALL(aclrtResetDeviceForce, DEV_RESET_FORCE, BOTH, "i")         \
-	CALL(aclrtSynchronizeDevice, DEV_SYNC, BOTH, "")                \
-	CALL(aclrtSynchronizeDeviceWithTimeout, DEV_SYNC, BOTH, "i")    \
-	CALL(aclrtCreateContext, CTX_CREATE, BOTH, "Oi")                \
-	CALL(aclrtDestroyContext, CTX_DESTROY, BOTH, "c")               \
-	CALL(aclrtSetCurrentContext, CTX_SET, BOTH, "c")                \
-	CALL(aclrtGetCurrentContext, CTX_GET, BOTH, "O")                \
-	CALL(aclFinalize, FINALIZE, BOTH, "")                           \
-	CALL(aclFinalizeReference, FINALIZE, BOTH, "p")                 \
-	/* copies */                                                    \
-	CALL(aclrtMemcpyAsync, COPY, BOTH, "pzpzks")                    \
-	CALL(aclrtMemcpyAsyncWithCondition, COPY, BOTH, "pzpzks")       \
-	CALL(aclrtMemcpy2dAsync, COPY_2D, BOTH, "pzpzzzks")             \
-	CALL(aclrtMemcpyBatchAsync, COPY_BATCH, BOTH, "ppppzppzps")     \
-	CALL(aclrtMemcpyBatchAsyncV2, COPY_BATCH, BOTH, "ppppzppzs")    \
-	CALL(aclrtSetMemcpyDesc, COPY_DESC_SET, BOTH, "pkppzp")         \
-	CALL(aclrtMemcpyAsyncWithDesc, COPY_DESC, BOTH, "pks")          \
-	CALL(aclrtMemcpyAsyncWithOffset, COPY_OFFSET, BOTH, "pzzpzzks") \
-	/* graph capture */                                             \
-	CALL(aclmdlRICaptureBegin, CAPTURE_BEGIN, BOTH, "su")           \
-	CALL(aclmdlRICaptureToModelRIBegin, CAPTURE_BEGIN, BOTH, "spu") \
-	CALL(aclmdlRICaptureEnd, CAPTURE_END, BOTH, "sO")               \
-	/* ways to the host that are not followed */                    \
-	CALL(aclrtRecordNotify, WAY, BOTH, "ps")                        \
-	CALL(aclrtCntNotifyRecord, WAY, BOTH, "psp")                    \
-	CALL(aclrtLaunchCallback, WAY, BOTH, "ppus")                    \
-	CALL(aclrtLaunchHostFunc, WAY, BOTH, "spp")                     \
-	CALL(aclrtValueWrite, WAY, BOTH, "pxus")
+#define ACL_CALLS(CALL)                                           \
+	/* host memory */                                         \
+	CALL(aclrtMallocHost, MALLOC, "Oz")                       \
+	CALL(aclrtMallocHostWithCfg, MALLOC, "Ozp")               \
+	CALL(aclrtFreeHost, FREE, "p")                            \
+	CALL(aclrtFreeHostWithDevSync, FREE_SYNC, "p")            \
+	CALL(aclrtHostRegister, REGISTER, "pzuO")                 \
+	CALL(aclrtHostRegisterV2, REGISTER, "pzu")                \
+	CALL(aclrtHostUnregister, UNREGISTER, "p")                \
+	/* events */                                              \
+	CALL(aclrtCreateEvent, EV_CREATE, "O")                    \
+	CALL(aclrtCreateEventWithFlag, EV_CREATE, "Ou")           \
+	CALL(aclrtCreateEventExWithFlag, EV_CREATE, "Ou")         \
+	CALL(aclrtIpcGetEventHandle, EV_IPC_EXPORT, "ep")         \
+	CALL(aclrtIpcOpenEventHandle, EV_IPC_OPEN, "VO")          \
+	CALL(aclrtDestroyEvent, EV_DESTROY, "e")                  \
+	CALL(aclrtRecordEvent, EV_RECORD, "es")                   \
+	CALL(aclrtRecordEventWithFlag, EV_RECORD, "esu")          \
+	CALL(aclrtResetEvent, EV_RESET, "es")                     \
+	CALL(aclrtQueryEventStatus, EV_QUERY_STATUS, "eU")        \
+	CALL(aclrtQueryEvent, EV_QUERY, "eU")                     \
+	CALL(aclrtSynchronizeEvent, EV_SYNC, "e")                 \
+	CALL(aclrtSynchronizeEventWithTimeout, EV_SYNC, "ei")     \
+	CALL(aclrtStreamWaitEvent, EV_WAIT, "se")                 \
+	CALL(aclrtStreamWaitEventWithTimeout, EV_WAIT, "sei")     \
+	CALL(aclrtStreamWaitEventWithFlag, EV_WAIT, "seuu")       \
+	/* streams */                                             \
+	CALL(aclrtCreateStream, ST_CREATE, "O")                   \
+	CALL(aclrtCreateStreamV2, ST_CREATE, "Op")                \
+	CALL(aclrtCreateStreamWithConfig, ST_CREATE, "Ouu")       \
+	CALL(aclrtDestroyStream, ST_DESTROY, "s")                 \
+	CALL(aclrtDestroyStreamForce, ST_DESTROY_FORCE, "s")      \
+	CALL(aclrtSynchronizeStream, ST_SYNC, "s")                \
+	CALL(aclrtSynchronizeStreamWithTimeout, ST_SYNC, "si")    \
+	CALL(aclrtStreamQuery, ST_QUERY, "sU")                    \
+	CALL(aclrtStreamAbort, ST_ABORT, "s")                     \
+	CALL(aclrtCtxGetCurrentDefaultStream, ST_DEFAULT, "O")    \
+	/* devices, contexts, the process */                      \
+	CALL(aclrtSetDevice, DEV_SET, "i")                        \
+	CALL(aclrtResetDevice, DEV_RESET, "i")                    \
+	CALL(aclrtResetDeviceForce, DEV_RESET_FORCE, "i")         \
+	CALL(aclrtSynchronizeDevice, DEV_SYNC, "")                \
+	CALL(aclrtSynchronizeDeviceWithTimeout, DEV_SYNC, "i")    \
+	CALL(aclrtCreateContext, CTX_CREATE, "Oi")                \
+	CALL(aclrtDestroyContext, CTX_DESTROY, "c")               \
+	CALL(aclrtSetCurrentContext, CTX_SET, "c")                \
+	CALL(aclrtGetCurrentContext, CTX_GET, "O")                \
+	CALL(aclFinalize, FINALIZE, "")                           \
+	CALL(aclFinalizeReference, FINALIZE, "p")                 \
+	/* copies */                                              \
+	CALL(aclrtMemcpyAsync, COPY, "pzpzks")                    \
+	CALL(aclrtMemcpyAsyncWithCondition, COPY, "pzpzks")       \
+	CALL(aclrtMemcpy2dAsync, COPY_2D, "pzpzzzks")             \
+	CALL(aclrtMemcpyBatchAsync, COPY_BATCH, "ppppzppzps")     \
+	CALL(aclrtMemcpyBatchAsyncV2, COPY_BATCH, "ppppzppzs")    \
+	CALL(aclrtSetMemcpyDesc, COPY_DESC_SET, "pkppzp")         \
+	CALL(aclrtMemcpyAsyncWithDesc, COPY_DESC, "pks")          \
+	CALL(aclrtMemcpyAsyncWithOffset, COPY_OFFSET, "pzzpzzks") \
+	/* graph capture */                                       \
+	CALL(aclmdlRICaptureBegin, CAPTURE_BEGIN, "su")           \
+	CALL(aclmdlRICaptureToModelRIBegin, CAPTURE_BEGIN, "spu") \
+	CALL(aclmdlRICaptureEnd, CAPTURE_END, "sO")               \
+	/* ways to the host that are not followed */              \
+	CALL(aclrtRecordNotify, WAY, "ps")                        \
+	CALL(aclrtCntNotifyRecord, WAY, "psp")                    \
+	CALL(aclrtLaunchCallback, WAY, "ppus")                    \
+	CALL(aclrtLaunchHostFunc, WAY, "spp")                     \
+	CALL(aclrtValueWrite, WAY, "pxus")
 
 enum acl_call {
-#define ACL_CALL_ENUM(name, role, probes, args) ACL_C_##name,
+#define ACL_CALL_ENUM(name, role, args) ACL_C_##name,
 	ACL_CALLS(ACL_CALL_ENUM)
 #undef ACL_CALL_ENUM
 		ACL_C_MAX,

@@ -122,7 +122,7 @@ ACL_FN void acl_machine__enter(struct acl_env *env, struct acl_frame *f, enum ac
 		acl_enter__destroy_ctx(env, f);
 		break;
 	case ACL_R_WAY:
-		acl_enter__way(env, f->args[0]);
+		acl_enter__way(env, f);
 		break;
 	case ACL_R_COPY_OFFSET:
 		acl_loss(env, ACL_L_UNSEEN_COPY);
@@ -130,15 +130,6 @@ ACL_FN void acl_machine__enter(struct acl_env *env, struct acl_frame *f, enum ac
 	default:
 		break;
 	}
-}
-
-/* Calls that are over when they are entered: no frame. */
-ACL_FN void acl_machine__once(struct acl_env *env, enum acl_role role, const struct acl_enter *in)
-{
-	if (role == ACL_R_WAY)
-		acl_enter__way(env, in->args[0]);
-	else if (role == ACL_R_COPY_OFFSET)
-		acl_loss(env, ACL_L_UNSEEN_COPY);
 }
 
 ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum acl_role role,
@@ -229,8 +220,11 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 			acl_leave__reset_device(env, f, f->args[0]);
 		break;
 	case ACL_R_DEV_RESET_FORCE:
-		if (!ret)
+		if (!ret) {
+			if (acl_dev__valid(f->args[0]))
+				env->proc->dev_refs[acl_dev__index(f->args[0])] = 0;
 			acl_proc__settle(env, f->args[0], f->pos);
+		}
 		break;
 	case ACL_R_DEV_SYNC:
 		if (!ret) {
@@ -240,6 +234,7 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 		break;
 	case ACL_R_CTX_CREATE:
 		if (!ret && out->out_ok) {
+			acl_name__drop(env, acl_token__ctx(out->out)); /* another one's */
 			acl_ctx__learn(env, out->out, acl_token__ctx(out->out), f->args[1]);
 			acl_ctx__enter(env, out->out);
 		}
@@ -285,6 +280,10 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 			if (acl_desc__put(env, f->args[0], d))
 				acl_loss(env, ACL_L_OTHER_FULL);
 		}
+		break;
+	case ACL_R_WAY:
+		if (ret)
+			acl_leave__way(env, f);
 		break;
 	case ACL_R_CAPTURE_BEGIN:
 		acl_leave__capture(env, f, ret, 1);

@@ -213,15 +213,17 @@ enum acl_grave {
  * ACL_GRAVES_MAX of each kind are remembered of a process.
  */
 struct acl_dead {
-	__u64 id;    /* of the object that was */
-	__u64 base;  /* address or handle */
-	__u64 size;  /* bytes; 0 for an event */
-	__u64 pos;   /* of the call that ended it */
-	__u64 range; /* key of the range, 0 if there is none */
-	__u32 grave; /* which of the graves it lies in */
-	__u32 tid;   /* ended by */
-	__u8 alive;  /* the handle has been created again since */
-	__u8 _pad[7];
+	__u64 id;      /* of the object that was */
+	__u64 base;    /* address or handle */
+	__u64 size;    /* bytes; 0 for an event */
+	__u64 pos;     /* of the call that ended it */
+	__u64 range;   /* key of the range, 0 if there is none */
+	__u32 grave;   /* which of the graves it lies in */
+	__u32 tid;     /* ended by */
+	__u32 starts;  /* of an event: records and resets ever entered */
+	__u8 suspects; /* mask, as it was in the end */
+	__u8 alive;    /* the handle has been created again since */
+	__u8 _pad[2];
 };
 
 /* What a call in progress may have to take back, or must remember. */
@@ -233,6 +235,8 @@ struct acl_undo {
 		struct {
 			struct acl_cover rec;
 			struct acl_inherits inh;
+			__u64 stream; /* id of the one recorded on, and its */
+			__u64 way;    /* `way` before, 0 if it was not moved */
 			__u32 had;
 		} rec;
 		struct acl_inherits inh;

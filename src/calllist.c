@@ -322,17 +322,6 @@ static void print(struct calllist *cl, const struct pending *p, const struct acl
 
 /* ---- entries and returns ------------------------------------------------- */
 
-static bool has_return(unsigned int call)
-{
-	static const uint8_t probes[ACL_C_MAX] = {
-#define PROBES_OF(name, role, probes, args) [ACL_C_##name] = ACL_P_##probes,
-		ACL_CALLS(PROBES_OF)
-#undef PROBES_OF
-	};
-
-	return call < ACL_C_MAX && probes[call] == ACL_P_BOTH;
-}
-
 /* Calls of this thread that were left without returning, below the stack pointer. */
 static void abandon(struct calllist *cl, struct stack *st, uint64_t sp)
 {
@@ -375,14 +364,14 @@ int calllist__enter(struct calllist *cl, const struct recorded *r)
 	if (!cl->start)
 		cl->start = r->time;
 	abandon(cl, st, p.in.sp);
-	if (st->depth && has_return(p.in.call)) {
+	if (st->depth) {
 		top = &st->p[st->depth - 1];
 		if (top->in.sp == p.in.sp && !st->after_entry)
 			abandon(cl, st, p.in.sp + 1);
 		else
 			p.folded = top->in.call == p.in.call && top->in.args[0] == p.in.args[0];
 	}
-	if (!has_return(p.in.call) || st->depth == DEPTH_MAX) {
+	if (st->depth == DEPTH_MAX) {
 		print(cl, &p, NULL, NULL, 0);
 		return 0;
 	}

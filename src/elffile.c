@@ -656,7 +656,7 @@ int elffile__find_functions(struct elffile *ef, const char *const *names, size_t
 
 int elffile__defines_acl(struct elffile *ef)
 {
-#define CALL_NAME(name, role, probes, args) #name,
+#define CALL_NAME(name, role, args) #name,
 	static const char *const calls[] = { ACL_CALLS(CALL_NAME) };
 #undef CALL_NAME
 	const char *names[ACL_C_MAX];

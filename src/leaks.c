@@ -125,7 +125,8 @@ static void collect_bufs(struct leaks *lk, struct group *g, uint64_t now)
 	while (!bpf_map__get_next_key(map, prev, &key, sizeof(key))) {
 		at = key;
 		prev = &at;
-		if (key.inc != g->inc || bpf_map__lookup_elem(map, &key, sizeof(key), &b, sizeof(b), 0))
+		if (key.inc != g->inc ||
+		    bpf_map__lookup_elem(map, &key, sizeof(key), &b, sizeof(b), 0))
 			continue;
 		g->site = b.site;
 		g->call = b.call;
@@ -143,7 +144,8 @@ static void collect_events(struct leaks *lk, struct group *g, uint64_t now)
 	while (!bpf_map__get_next_key(map, prev, &key, sizeof(key))) {
 		at = key;
 		prev = &at;
-		if (key.inc != g->inc || bpf_map__lookup_elem(map, &key, sizeof(key), &e, sizeof(e), 0))
+		if (key.inc != g->inc ||
+		    bpf_map__lookup_elem(map, &key, sizeof(key), &e, sizeof(e), 0))
 			continue;
 		g->site = e.site;
 		g->call = e.call;
@@ -199,12 +201,13 @@ static int print_text(const struct leaks *lk, const struct group *g)
 		fprintf(lk->cfg->text,
 			"==%d==aclguard: NOTE %s: %" PRIu64 " host buffer%s, %" PRIu64
 			" bytes, never released by %s: %s %s, e.g. 0x%" PRIx64 ", oldest %s\n",
-			g->pid, acl_rule__name(g->rule), g->count, g->count == 1 ? "" : "s", g->bytes,
-			comm, acl_call__name(g->call), site, g->example,
+			g->pid, acl_rule__name(g->rule), g->count, g->count == 1 ? "" : "s",
+			g->bytes, comm, acl_call__name(g->call), site, g->example,
 			report__span(age, (int64_t)g->oldest));
 	else
 		fprintf(lk->cfg->text,
-			"==%d==aclguard: NOTE %s: %" PRIu64 " event%s never destroyed by %s: %s %s, "
+			"==%d==aclguard: NOTE %s: %" PRIu64
+			" event%s never destroyed by %s: %s %s, "
 			"e.g. 0x%" PRIx64 ", oldest %s\n",
 			g->pid, acl_rule__name(g->rule), g->count, g->count == 1 ? "" : "s", comm,
 			g->call == ACL_C_MAX ? "created unseen" : acl_call__name(g->call), site,
@@ -263,8 +266,9 @@ int leaks__print(const struct leaks *lk)
 		} else if (i < SHOWN_MAX || lk->cfg->verbose) {
 			err = print_text(lk, &lk->groups[i]);
 		} else {
-			fprintf(lk->cfg->text, "==aclguard== and %zu more places that leave something (-v "
-					       "shows all)\n",
+			fprintf(lk->cfg->text,
+				"==aclguard== and %zu more places that leave something (-v "
+				"shows all)\n",
 				lk->n - i);
 			break;
 		}

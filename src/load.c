@@ -81,7 +81,7 @@ static int fill_entries(struct load *ld)
 	int fd, err = 0;
 	uint32_t key;
 
-#define ENTRY_OF(name, role, probes, args)                                               \
+#define ENTRY_OF(name, role, args)                                                       \
 	key = ACL_C_##name;                                                              \
 	fd = bpf_program__fd(ld->skel->progs.e_##name);                                  \
 	if (!err && bpf_map__update_elem(ld->skel->maps.entries, &key, sizeof(key), &fd, \

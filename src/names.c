@@ -21,7 +21,7 @@ static const struct {
 	const char *args;
 	enum acl_role role;
 } calls[] = {
-#define ROW(name, role, probes, args) { #name, args, ACL_R_##role },
+#define ROW(name, role, args) { #name, args, ACL_R_##role },
 	ACL_CALLS(ROW)
 #undef ROW
 };

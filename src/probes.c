@@ -57,20 +57,15 @@ struct probes {
 };
 
 static const char *const call_names[ACL_C_MAX] = {
-#define CALL_NAME(name, role, probes, args) [ACL_C_##name] = #name,
+#define CALL_NAME(name, role, args) [ACL_C_##name] = #name,
 	ACL_CALLS(CALL_NAME)
-};
-
-static const unsigned char call_probes[ACL_C_MAX] = {
-#define CALL_PROBES(name, role, probes, args) [ACL_C_##name] = ACL_P_##probes,
-	ACL_CALLS(CALL_PROBES)
 };
 
 static struct bpf_program *entry_program(struct probes *p, int call)
 {
 	switch (call) {
-#define CALL_PROGRAM(name, role, probes, args) \
-	case ACL_C_##name:                     \
+#define CALL_PROGRAM(name, role, args) \
+	case ACL_C_##name:             \
 		return p->skel->progs.e_##name;
 		ACL_CALLS(CALL_PROGRAM)
 	default:
@@ -217,45 +212,34 @@ static int attach_one(struct probes *p, struct bpf_program *prog, const char *pa
 /* Returns first: a return whose entry was not seen does no harm. */
 static int attach_runtime_multi(struct probes *p, const char *path, const struct elffile_func *f)
 {
-	unsigned long entries[ACL_C_MAX], returns[ACL_C_MAX];
+	unsigned long places[ACL_C_MAX];
 	__u64 cookies[ACL_C_MAX];
-	size_t nentries = 0, nreturns = 0;
+	size_t n = 0;
 	int err;
 
 	for (int i = 0; i < ACL_C_MAX; i++) {
 		if (!usable(&f[i]))
 			continue;
-		cookies[nentries] = (__u64)i;
-		entries[nentries++] = f[i].offset;
-		if (call_probes[i] == ACL_P_BOTH)
-			returns[nreturns++] = f[i].offset;
+		cookies[n] = (__u64)i;
+		places[n++] = f[i].offset;
 	}
-	if (nreturns) {
-		err = attach_multi(p, p->skel->progs.call_return, path, returns, NULL, nreturns,
-				   true);
-		if (err)
-			return err;
-	}
-	return attach_multi(p, p->skel->progs.multi_entry, path, entries, cookies, nentries, false);
+	err = attach_multi(p, p->skel->progs.call_return, path, places, NULL, n, true);
+	return err ? err
+		   : attach_multi(p, p->skel->progs.multi_entry, path, places, cookies, n, false);
 }
 
 static int attach_runtime_singly(struct probes *p, const char *path, const struct elffile_func *f)
 {
-	int err;
+	int err = 0;
 
-	for (int i = 0; i < ACL_C_MAX; i++) {
+	for (int i = 0; !err && i < ACL_C_MAX; i++) {
 		if (!usable(&f[i]))
 			continue;
-		if (call_probes[i] == ACL_P_BOTH) {
-			err = attach_one(p, p->skel->progs.call_return, path, f[i].offset, true);
-			if (err)
-				return err;
-		}
-		err = attach_one(p, entry_program(p, i), path, f[i].offset, false);
-		if (err)
-			return err;
+		err = attach_one(p, p->skel->progs.call_return, path, f[i].offset, true);
+		if (!err)
+			err = attach_one(p, entry_program(p, i), path, f[i].offset, false);
 	}
-	return 0;
+	return err;
 }
 
 static int attach_runtime(struct probes *p, const char *path, const char *name,

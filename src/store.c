@@ -63,15 +63,9 @@ static const __u64 default_limit[STORE_TABLE_MAX] = {
 };
 
 static const __u8 roles[ACL_C_MAX] = {
-#define STORE_ROLE_OF(name, role, probes, args) [ACL_C_##name] = ACL_R_##role,
+#define STORE_ROLE_OF(name, role, args) [ACL_C_##name] = ACL_R_##role,
 	ACL_CALLS(STORE_ROLE_OF)
 #undef STORE_ROLE_OF
-};
-
-static const __u8 probes_of[ACL_C_MAX] = {
-#define STORE_PROBES_OF(name, role, probes, args) [ACL_C_##name] = ACL_P_##probes,
-	ACL_CALLS(STORE_PROBES_OF)
-#undef STORE_PROBES_OF
 };
 
 /* ---- tables ------------------------------------------------------------ */
@@ -393,7 +387,14 @@ static void store__end(struct store *st, __u32 tgid, enum acl_rec type, __u64 ti
 
 void store__exec(struct store *st, __u32 tgid, __u64 time)
 {
+	struct acl_target *t = table__get(st->targets, tgid);
+
 	store__end(st, tgid, ACL_REC_EXEC, time);
+	if (t) {
+		/* all that the new program does can be seen */
+		t->late = 0;
+		t->complete = 0;
+	}
 }
 
 void store__exit(struct store *st, __u32 tgid, __u64 time)
@@ -439,11 +440,6 @@ void store__enter(struct store *st, const struct acl_enter *in)
 		return;
 	n = &st->calls[in->call];
 	role = roles[in->call];
-	if (probes_of[in->call] == ACL_P_ENTRY) {
-		n->entered++;
-		acl_machine__once(&env, role, in);
-		return;
-	}
 	switch (acl_thread__push(&env, in)) {
 	case ACL_PUSH_NEW:
 		n->entered++;

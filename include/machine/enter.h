@@ -13,8 +13,6 @@ ACL_FN void acl_enter__record(struct acl_env *env, struct acl_frame *f, __u64 fl
 	f->obj = e->id;
 	__sync_fetch_and_add(&e->busy, 1);
 	__sync_fetch_and_add(&e->starts, 1);
-	if (flags & 1) /* ACL_EVENT_RECORD_EXTERNAL */
-		e->shared = 1;
 	if (acl_lock(env, f->obj)) {
 		acl_loss(env, ACL_L_CONTENDED);
 		e->suspect[ACL_S_RACED] = 1;
@@ -22,7 +20,7 @@ ACL_FN void acl_enter__record(struct acl_env *env, struct acl_frame *f, __u64 fl
 		return;
 	}
 	if (e->id == f->obj)
-		acl_event__record(env, f, e, s);
+		acl_event__record(env, f, e, s, flags & 1 /* ACL_EVENT_RECORD_EXTERNAL */);
 	acl_unlock(env, f->obj);
 }
 
@@ -101,6 +99,10 @@ ACL_FN void acl_enter__wait(struct acl_env *env, struct acl_frame *f)
 		struct acl_stream *origin = acl_stream__get(env, e->capture_stream);
 
 		if (origin && origin->capturing && origin->captures == e->capture_seq) {
+			f->obj = t->id;
+			f->busy = 1; /* joined; to be undone if the call fails */
+			f->undo.c[0].stream = t->capture_stream;
+			f->undo.c[0].pos = t->capture_seq;
 			t->capture_stream = e->capture_stream;
 			t->capture_seq = e->capture_seq;
 		}
@@ -155,18 +157,23 @@ ACL_FN void acl_enter__destroy_stream(struct acl_env *env, struct acl_frame *f)
 		acl_name__drop(env, f->args[0]);
 }
 
-ACL_FN void acl_enter__way(struct acl_env *env, __u64 handle)
+ACL_FN void acl_enter__way(struct acl_env *env, struct acl_frame *f)
 {
-	struct acl_stream *s = acl_stream__of(env, handle);
+	struct acl_stream *s = acl_stream__of(env, f->args[0]);
 
-	if (s)
-		acl_raise(s->way, env->pos);
+	if (!s || acl_stream__capturing(env, s))
+		return;
+	f->obj = s->id;
+	f->aux = s->way;
+	acl_raise(s->way, env->pos);
 }
 
 ACL_FN void acl_enter__desc(struct acl_env *env, struct acl_frame *f)
 {
 	struct acl_desc *d = acl_desc__get(env, f->args[0]);
 
+	f->undo.copy[0].buf = 0;
+	f->undo.copy[1].buf = 0;
 	if (d)
 		acl_copy__submit(env, f, d->dst, d->len, d->src, d->len, d->kind, f->args[2]);
 	else

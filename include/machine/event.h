@@ -169,19 +169,27 @@ ACL_FN int acl_event__undisturbed(struct acl_env *env, const struct acl_frame *f
 {
 	const struct acl_event *e = acl_event__get(env, f->args[0]);
 
+	const struct acl_dead *d;
+
 	if (f->busy)
 		return 0;
-	return !e || e->id != f->obj || e->starts == f->starts;
+	if (e && e->id == f->obj)
+		return e->starts == f->starts;
+	/* destroyed since: what it was like in the end */
+	d = acl_dead__get(env, acl_grave__key(ACL_GRAVE_EVENT, f->args[0]));
+	return !d || d->id != f->obj || d->starts == f->starts;
 }
 
 ACL_OUTLINE void acl_event__record(struct acl_env *env, struct acl_frame *f, struct acl_event *e,
-				   struct acl_stream *s)
+				   struct acl_stream *s, int external)
 {
 	struct acl_inherits *from = s->inherits ? acl_inherits__get(env, s->id) : 0;
 	struct acl_inherits *to;
 
 	f->undo.rec.rec = e->rec;
 	f->undo.rec.had = e->rec_inherits;
+	f->undo.rec.stream = s->id;
+	f->undo.rec.way = 0;
 	f->aux = e->captured;
 	if (e->rec_inherits) {
 		to = acl_inherits__get(env, e->id);
@@ -201,8 +209,10 @@ ACL_OUTLINE void acl_event__record(struct acl_env *env, struct acl_frame *f, str
 	e->records++;
 	e->rec.stream = s->id;
 	e->rec.pos = env->pos;
-	if (e->shared)
+	if (e->shared || external) {
+		f->undo.rec.way = s->way;
 		acl_raise(s->way, env->pos);
+	}
 	if (!from)
 		return;
 	to = acl_inherits__of(env, e->id);
@@ -229,6 +239,12 @@ ACL_OUTLINE void acl_event__unrecord(struct acl_env *env, struct acl_frame *f, s
 	}
 	if (is_record && !e->captured)
 		e->records--;
+	if (is_record) {
+		struct acl_stream *s = acl_stream__get(env, f->undo.rec.stream);
+
+		if (s && s->way == f->pos)
+			s->way = f->undo.rec.way;
+	}
 	e->rec = f->undo.rec.rec;
 	e->captured = f->aux;
 	e->rec_inherits = 0;

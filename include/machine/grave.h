@@ -75,6 +75,20 @@ ACL_OUTLINE void acl_dead__bury(struct acl_env *env, const struct acl_dead *d, _
 		acl_loss(env, ACL_L_EVICTED);
 }
 
+/* What was ended had not been seen created. */
+ACL_FN void acl_dead__bury_unknown(struct acl_env *env, __u64 handle, __u64 pos, __u32 kind)
+{
+	struct acl_dead d = {
+		.id = acl_new_id(env),
+		.base = handle,
+		.pos = pos,
+		.tid = env->tid,
+		.suspects = 1U << ACL_S_LATE,
+	};
+
+	acl_dead__bury(env, &d, kind);
+}
+
 /* The handle is in use again.  The range that was released stays one. */
 ACL_FN void acl_dead__revive(struct acl_env *env, enum acl_grave kind, __u64 handle)
 {

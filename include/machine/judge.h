@@ -9,7 +9,14 @@ struct acl_worst {
 	__u32 rank; /* enum acl_know and whether it has an unfollowed way */
 	__u32 nr;   /* of the slot */
 	__u32 unsettled;
+	__u32 sync; /* the release synchronises the thread's device first */
 };
+
+/* Does synchronising the thread's device settle the stream? */
+ACL_FN int acl_stream__on_device(const struct acl_stream *s, const struct acl_thread *th)
+{
+	return !s || s->dev < 0 || !th->ctx || th->dev < 0 || s->dev == th->dev;
+}
 
 ACL_OUTLINE void acl_worst__weigh(struct acl_env *env, struct acl_worst *w,
 				  const struct acl_copy *c, __u32 nr)
@@ -21,6 +28,8 @@ ACL_OUTLINE void acl_worst__weigh(struct acl_env *env, struct acl_worst *w,
 	if (!c->stream)
 		return;
 	s = acl_stream__get(env, c->stream);
+	if (w->sync && acl_stream__on_device(s, env->th))
+		return; /* the call will settle it first */
 	know = acl_copy__known(c, s, s ? acl_proc__settled(env->proc, s->dev) : 0);
 	if (know == ACL_K_SETTLED)
 		return;
@@ -68,8 +77,10 @@ ACL_FN void acl_violation__event(struct acl_env *env, struct acl_violation *v)
 
 ACL_FN __u32 acl_suspects__of(struct acl_env *env, const struct acl_buf *b)
 {
-	__u32 mask = acl_suspect__mask(env->proc->suspect) | acl_suspect__mask(b->suspect);
+	__u32 mask = acl_suspect__mask(env->proc->suspect) & ~(1U << ACL_S_CONTEXT);
 
+	/* an unseen context only hides what a default stream is, see acl_buf__judge() */
+	mask |= acl_suspect__mask(b->suspect);
 	if (b->born < acl_complete(env))
 		mask |= 1U << ACL_S_LATE;
 	return mask;
@@ -108,9 +119,10 @@ ACL_FN struct acl_violation *acl_report__begin(struct acl_env *env, const struct
  * Judges the release of a buffer that is entered now.  Returns the id of the
  * verdict, 0 where there is nothing to say.
  */
-ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, struct acl_buf *b)
+ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, struct acl_buf *b,
+			    int sync)
 {
-	struct acl_worst w = { .rank = 2 * ACL_K_SETTLED };
+	struct acl_worst w = { .rank = 2 * ACL_K_SETTLED, .sync = sync };
 	const struct acl_copies *m;
 	const struct acl_stream *s;
 	const struct acl_copy *c;
@@ -141,6 +153,8 @@ ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, stru
 	if (!v)
 		return 0;
 	v->suspects = acl_suspects__of(env, b) | acl_suspect__mask(s->suspect);
+	if (s->is_default && env->proc->suspect[ACL_S_CONTEXT])
+		v->suspects |= 1U << ACL_S_CONTEXT;
 	v->unsettled = w.unsettled;
 	acl_violation__buf(v, b);
 	v->copy = *c;

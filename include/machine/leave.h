@@ -43,9 +43,13 @@ ACL_OUTLINE void acl_leave__destroy_event(struct acl_env *env, struct acl_frame 
 {
 	struct acl_event *e;
 
-	acl_event__used_dead(env, f, f->args[0], ACL_RULE_EVENT_DOUBLE_DESTROY, ret);
-	if (!f->obj)
+	if (acl_event__used_dead(env, f, f->args[0], ACL_RULE_EVENT_DOUBLE_DESTROY, ret))
 		return;
+	if (!f->obj) {
+		if (!ret && f->args[0] && !acl_event__get(env, f->args[0]))
+			acl_dead__bury_unknown(env, f->args[0], f->pos, ACL_GRAVE_EVENT);
+		return;
+	}
 	e = acl_event__same(env, f->args[0], f->obj);
 	if (ret) {
 		if (e)
@@ -67,6 +71,8 @@ ACL_OUTLINE void acl_leave__destroy_event(struct acl_env *env, struct acl_frame 
 			.base = f->args[0],
 			.pos = f->pos,
 			.tid = env->tid,
+			.starts = e->starts,
+			.suspects = acl_suspect__mask(e->suspect),
 		};
 
 		acl_event__remove(env, f->args[0], f->obj);
@@ -82,6 +88,15 @@ ACL_FN void acl_leave__wait(struct acl_env *env, struct acl_frame *f, __s32 ret)
 		acl_event__used_dead(env, f, f->args[1], ACL_RULE_EVENT_USE_AFTER_DESTROY, ret);
 	if (!ret || !f->obj)
 		return;
+	if (f->busy) {
+		struct acl_stream *t = acl_stream__get(env, f->obj);
+
+		if (t) {
+			t->capture_stream = f->undo.c[0].stream;
+			t->capture_seq = f->undo.c[0].pos;
+		}
+		return;
+	}
 	if (acl_lock(env, f->obj)) {
 		acl_loss(env, ACL_L_CONTENDED);
 		acl_stream__suspect(env, f->obj, ACL_S_RACED);
@@ -139,6 +154,15 @@ ACL_FN void acl_leave__create_stream(struct acl_env *env, struct acl_frame *f, _
 }
 
 /* A name for what NULL means to this thread now. */
+/* A way that was not taken after all. */
+ACL_FN void acl_leave__way(struct acl_env *env, const struct acl_frame *f)
+{
+	struct acl_stream *s = f->obj ? acl_stream__get(env, f->obj) : 0;
+
+	if (s && s->way == f->pos)
+		s->way = f->aux;
+}
+
 ACL_FN void acl_leave__default_stream(struct acl_env *env, __u64 handle)
 {
 	struct acl_stream *s = acl_stream__of(env, 0);

@@ -8,6 +8,15 @@ ACL_FN int acl_buf__is_registered(const struct acl_buf *b)
 	return b->call == ACL_C_aclrtHostRegister || b->call == ACL_C_aclrtHostRegisterV2;
 }
 
+/* A buffer that was released, or is being released by another thread, is known. */
+ACL_FN __u64 acl_free__unknown(struct acl_env *env, const struct acl_frame *f)
+{
+	if (acl_dead__of(env, ACL_GRAVE_BUF, f->args[0]))
+		return 0;
+	acl_buf__seek(f->args[0]);
+	return env->th->leaving ? 0 : acl_unknown__judge(env, f);
+}
+
 ACL_FN void acl_free__enter(struct acl_env *env, struct acl_frame *f, enum acl_role role)
 {
 	struct acl_buf *b = acl_buf__exact(env, f->args[0]);
@@ -16,8 +25,8 @@ ACL_FN void acl_free__enter(struct acl_env *env, struct acl_frame *f, enum acl_r
 	if (b && role == ACL_R_UNREGISTER && !acl_buf__is_registered(b))
 		return; /* memory of aclrtMallocHost: what is undone was nothing to us */
 	if (!b) {
-		if (role == ACL_R_FREE && !acl_dead__of(env, ACL_GRAVE_BUF, f->args[0]))
-			f->verdict = acl_unknown__judge(env, f);
+		if (role == ACL_R_FREE && env->proc->late)
+			f->verdict = acl_free__unknown(env, f);
 		return;
 	}
 	locked = !acl_lock(env, b->id);
@@ -27,8 +36,7 @@ ACL_FN void acl_free__enter(struct acl_env *env, struct acl_frame *f, enum acl_r
 	}
 	f->obj = b->id;
 	f->aux = acl_buf__key(b);
-	if (role != ACL_R_FREE_SYNC)
-		f->verdict = acl_buf__judge(env, f, b);
+	f->verdict = acl_buf__judge(env, f, b, role == ACL_R_FREE_SYNC);
 	b->dying = env->pos;
 	if (locked)
 		acl_unlock(env, f->obj);
@@ -76,7 +84,11 @@ ACL_OUTLINE int acl_dead__used(struct acl_env *env, const struct acl_frame *f, _
 		return 0;
 	if (!ret) {
 		acl_loss(env, ACL_L_MISSED_CREATE);
-		d->alive = 1;
+		/* in use again, unless this very call ended it again */
+		if (rule == ACL_RULE_EVENT_USE_AFTER_DESTROY)
+			d->alive = 1;
+		else
+			d->pos = f->pos;
 		return 1;
 	}
 	if (!acl_rule__wanted(env, rule, ACL_LEVEL_ERROR))
@@ -114,7 +126,9 @@ ACL_OUTLINE void acl_copy__used_dead(struct acl_env *env, struct acl_frame *f)
 	const struct acl_stream *s;
 	struct acl_violation *v;
 
-	if (!d || !acl_rule__wanted(env, ACL_RULE_COPY_AFTER_FREE, ACL_LEVEL_ERROR))
+	/* a batch is looked at when it returns, but was entered before */
+	if (!d || c->pos <= d->pos ||
+	    !acl_rule__wanted(env, ACL_RULE_COPY_AFTER_FREE, ACL_LEVEL_ERROR))
 		return;
 	s = acl_stream__get(env, c->stream);
 	v = acl_report__begin(env, f, ACL_RULE_COPY_AFTER_FREE);
@@ -133,7 +147,7 @@ ACL_OUTLINE void acl_copy__used_dead(struct acl_env *env, struct acl_frame *f)
 	v->ended.size = d->size;
 	v->ended.pos = d->pos;
 	v->ended.tid = d->tid;
-	v->suspects = acl_suspect__mask(env->proc->suspect);
+	v->suspects = d->suspects;
 	v->level = acl_verdict__level(ACL_RULE_COPY_AFTER_FREE, 0, 0, 0, 0);
 	v->hazard = acl_verdict__hazard(ACL_RULE_COPY_AFTER_FREE, -1);
 	v->evidence = acl_verdict__evidence(v->suspects);
@@ -150,6 +164,7 @@ ACL_FN void acl_free__done(struct acl_env *env, const struct acl_frame *f, const
 		.pos = f->pos,
 		.range = f->aux,
 		.tid = env->tid,
+		.suspects = acl_suspects__of(env, b),
 	};
 
 	acl_buf__remove(env, f->aux, f->obj);
@@ -177,6 +192,9 @@ ACL_OUTLINE void acl_free__leave(struct acl_env *env, struct acl_frame *f, __s32
 			acl_free__failed(env, f, b, ret);
 	} else if (b) {
 		acl_free__done(env, f, b, is_free);
+	} else if (!f->obj && is_free && f->args[0]) {
+		/* of a buffer that was not known: its size is not either */
+		acl_dead__bury_unknown(env, f->args[0], f->pos, ACL_GRAVE_BUF);
 	}
 }
 

@@ -8,7 +8,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const char *const names[ACL_C_MAX] = {
-#define NAME(name, role, probes, args) #name,
+#define NAME(name, role, args) #name,
 	ACL_CALLS(NAME)
 };
 

@@ -16,11 +16,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define THREADS 3
 #define TGID 100
 
-static const unsigned char probes[ACL_C_MAX] = {
-#define PROBES(name, role, probes, args) [ACL_C_##name] = ACL_P_##probes,
-	ACL_CALLS(PROBES)
-};
-
 struct world {
 	struct store *st;
 	uint64_t pos;
@@ -68,8 +63,7 @@ static void enter(struct world *w, unsigned int t, const uint8_t *op)
 	in.sp = 0x7000 - 0x100 * w->threads[t].depth - (op[2] & 0x80 ? 0 : 0x40);
 	for (int i = 0; i < 6; i++)
 		in.args[i] = pick(op[2 + i]);
-	if (probes[in.call] == ACL_P_BOTH)
-		w->threads[t].sp[w->threads[t].depth++] = in.sp;
+	w->threads[t].sp[w->threads[t].depth++] = in.sp;
 	store__enter(w->st, &in);
 }
 

@@ -125,7 +125,7 @@
 		".balign 16\n" #name                                                             \
 		":\n\t.cfi_startproc\n\t" GO(name) ".cfi_endproc\n\t.size " #name ", . - " #name \
 						   "\n\t.popsection");
-#define FORWARD_TRACED(name, role, probes, args) FORWARD(name)
+#define FORWARD_TRACED(name, role, args) FORWARD(name)
 
 #ifdef SIM_TO_NEXT
 
@@ -134,7 +134,7 @@
  * the other library's by the dynamic linker: look them up in that one.
  */
 #define NEXT(name) __attribute__((visibility("hidden"))) void *sim_next_##name;
-#define NEXT_TRACED(name, role, probes, args) NEXT(name)
+#define NEXT_TRACED(name, role, args) NEXT(name)
 ACL_CALLS(NEXT_TRACED)
 SIM_SUPPORT(NEXT)
 NEXT(aclsimCalls)
@@ -159,7 +159,7 @@ __attribute__((constructor)) static void next__bind(void)
 		abort();
 	}
 #define BIND(name) sim_next_##name = next__find(lib, #name);
-#define BIND_TRACED(name, role, probes, args) BIND(name)
+#define BIND_TRACED(name, role, args) BIND(name)
 	ACL_CALLS(BIND_TRACED)
 	SIM_SUPPORT(BIND)
 	BIND(aclsimCalls)

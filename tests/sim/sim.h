@@ -75,7 +75,7 @@
 #define SIM_API(name) SIM_API_(aclError, name)
 
 enum sim_call {
-#define SIM_ENUM_TRACED(name, role, probes, args) SIM_C_##name,
+#define SIM_ENUM_TRACED(name, role, args) SIM_C_##name,
 #define SIM_ENUM_SUPPORT(name) SIM_C_##name,
 	ACL_CALLS(SIM_ENUM_TRACED) SIM_SUPPORT(SIM_ENUM_SUPPORT) SIM_C_MAX,
 };

@@ -36,7 +36,7 @@ pthread_cond_t sim_done;
 _Thread_local uint64_t sim_ctx;
 
 static const char *const names[] = {
-#define NAME_TRACED(name, role, probes, args) #name,
+#define NAME_TRACED(name, role, args) #name,
 #define NAME_SUPPORT(name) #name,
 	ACL_CALLS(NAME_TRACED) SIM_SUPPORT(NAME_SUPPORT)
 };

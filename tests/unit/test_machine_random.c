@@ -73,19 +73,13 @@ static __u64 an_argument(struct random *r, char letter)
 }
 
 static const char *const letters[ACL_C_MAX] = {
-#define LETTERS_OF(name, role, probes, args) [ACL_C_##name] = args,
+#define LETTERS_OF(name, role, args) [ACL_C_##name] = args,
 	ACL_CALLS(LETTERS_OF)
 #undef LETTERS_OF
 };
 
-static const __u8 probes_of[ACL_C_MAX] = {
-#define PROBES_OF(name, role, probes, args) [ACL_C_##name] = ACL_P_##probes,
-	ACL_CALLS(PROBES_OF)
-#undef PROBES_OF
-};
-
 static const __u8 roles[ACL_C_MAX] = {
-#define ROLE_OF(name, role, probes, args) [ACL_C_##name] = ACL_R_##role,
+#define ROLE_OF(name, role, args) [ACL_C_##name] = ACL_R_##role,
 	ACL_CALLS(ROLE_OF)
 #undef ROLE_OF
 };
@@ -157,8 +151,7 @@ static void leave(struct random *r, __u32 thread, enum acl_call call)
 	};
 
 	r->depth[thread]--;
-	if (probes_of[call] != ACL_P_ENTRY)
-		store__leave(r->store, &out);
+	store__leave(r->store, &out);
 }
 
 /* One step of a thread: enters a call, or lets the one it is in return. */
