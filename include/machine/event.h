@@ -239,12 +239,6 @@ ACL_OUTLINE void acl_event__unrecord(struct acl_env *env, struct acl_frame *f, s
 	}
 	if (is_record && !e->captured)
 		e->records--;
-	if (is_record) {
-		struct acl_stream *s = acl_stream__get(env, f->undo.rec.stream);
-
-		if (s && s->way == f->pos)
-			s->way = f->undo.rec.way;
-	}
 	e->rec = f->undo.rec.rec;
 	e->captured = f->aux;
 	e->rec_inherits = 0;

@@ -6,6 +6,7 @@
 ACL_FN void acl_leave__record(struct acl_env *env, struct acl_frame *f, __s32 ret, int is_record)
 {
 	struct acl_event *e = acl_event__same(env, f->args[0], f->obj);
+	struct acl_stream *s;
 
 	if (!acl_event__used_dead(env, f, f->args[0], ACL_RULE_EVENT_USE_AFTER_DESTROY, ret) &&
 	    f->made && !ret)
@@ -15,6 +16,11 @@ ACL_FN void acl_leave__record(struct acl_env *env, struct acl_frame *f, __s32 re
 	__sync_fetch_and_add(&e->busy, -1);
 	if (!ret)
 		return;
+	if (is_record) {
+		s = acl_stream__get(env, f->undo.rec.stream);
+		if (s && s->way == f->pos)
+			s->way = f->undo.rec.way;
+	}
 	if (f->made) {
 		/* an event that only a failing call told us of */
 		acl_event__remove(env, f->args[0], f->obj);
