@@ -373,10 +373,13 @@ int call_return(struct pt_regs *ctx)
 	return acl_on_return(ctx);
 }
 
+/* aclguard has ended without taking its probes out; the kernel will, in a while. */
+static volatile __u32 watcher_gone;
+
 /* ---- processes --------------------------------------------------------- */
 
 /* A watched process is gone: its last numbers go up, its key is free. */
-ACL_FN void acl_proc__end(enum acl_rec type, __u32 tgid)
+ACL_FN void acl_proc__end(enum acl_rec type, __u32 tgid, __u32 signal)
 {
 	struct acl_proc *p = bpf_map_lookup_elem(&procs, &tgid);
 	struct acl_gone *g = bpf_ringbuf_reserve(&life, sizeof(*g), 0);
@@ -387,6 +390,8 @@ ACL_FN void acl_proc__end(enum acl_rec type, __u32 tgid)
 		acl_head__fill(&g->h, type, p ? p->inc : 0, bpf_ktime_get_ns());
 		if (p)
 			bpf_probe_read_kernel(&g->proc, sizeof(g->proc), p);
+		if (signal)
+			bpf_send_signal(signal);
 		bpf_ringbuf_submit(g, BPF_RB_FORCE_WAKEUP);
 	}
 	if (p)
@@ -399,8 +404,10 @@ int on_exec(void *ctx)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct acl_target *t = bpf_map_lookup_elem(&targets, &tgid);
 
+	/* its loader may be one that is not probed yet: stopped until it is */
 	if (t || bpf_map_lookup_elem(&procs, &tgid))
-		acl_proc__end(ACL_REC_EXEC, tgid);
+		acl_proc__end(ACL_REC_EXEC, tgid,
+			      t && t->stop && !watcher_gone ? cfg.loader_signal : 0);
 	if (t) {
 		/* all that the new program does can be seen */
 		t->late = 0;
@@ -456,8 +463,10 @@ int on_exit(void *ctx)
 	bpf_probe_read_kernel(&dead, sizeof(dead), ctx + cfg.exit_group_dead);
 	if (!dead)
 		return 0;
+	if (tgid == cfg.self)
+		watcher_gone = 1; /* nobody would continue what is stopped from now on */
 	if (bpf_map_lookup_elem(&targets, &tgid) || bpf_map_lookup_elem(&procs, &tgid)) {
-		acl_proc__end(ACL_REC_EXIT, tgid);
+		acl_proc__end(ACL_REC_EXIT, tgid, 0);
 		bpf_map_delete_elem(&targets, &tgid);
 	}
 	return 0;
@@ -479,7 +488,7 @@ int on_fork(void *ctx)
 		return 0;
 	bpf_probe_read_kernel(&child, sizeof(child), ctx + cfg.fork_child);
 	if (bpf_map_lookup_elem(&procs, &child))
-		acl_proc__end(ACL_REC_EXIT, child);
+		acl_proc__end(ACL_REC_EXIT, child, 0);
 	if (!cfg.follow)
 		return 0;
 	t = bpf_map_lookup_elem(&targets, &tgid);
@@ -523,7 +532,7 @@ int loader(struct pt_regs *ctx)
 		acl_loss__count(ACL_L_LOG_FULL);
 		return 0;
 	}
-	if (t->stop && cfg.loader_signal)
+	if (t->stop && cfg.loader_signal && !watcher_gone)
 		bpf_send_signal(cfg.loader_signal);
 	acl_head__fill(h, ACL_REC_LOADER, 0, bpf_ktime_get_ns());
 	bpf_ringbuf_submit(h, BPF_RB_FORCE_WAKEUP);

@@ -52,6 +52,8 @@ struct probes {
 	void *files; /* tsearch() tree of struct seen */
 	struct bpf_link **links;
 	size_t nlinks;
+	struct bpf_link *loaders[64]; /* those that stop who they are hit by */
+	size_t nloaders;
 	struct library *libraries;
 	size_t nlibraries;
 };
@@ -139,6 +141,7 @@ void probes__free(struct probes *p)
 {
 	if (!p)
 		return;
+	probes__free_loaders(p);
 	detach_all(p);
 	tdestroy(p->files, free);
 	for (size_t i = 0; i < p->nlibraries; i++)
@@ -263,15 +266,28 @@ static int attach_runtime(struct probes *p, const char *path, const char *name,
 static int attach_loader(struct probes *p, const char *path, uint64_t offset)
 {
 	const unsigned long at = offset;
+	int err;
 
+	if (p->nloaders == sizeof(p->loaders) / sizeof(p->loaders[0]))
+		return -ENOSPC;
 	if (p->multi)
-		return attach_multi(p, p->skel->progs.loader, path, &at, NULL, 1, false);
-	return attach_one(p, p->skel->progs.loader, path, offset, false);
+		err = attach_multi(p, p->skel->progs.loader, path, &at, NULL, 1, false);
+	else
+		err = attach_one(p, p->skel->progs.loader, path, offset, false);
+	if (!err)
+		p->loaders[p->nloaders++] = p->links[--p->nlinks];
+	return err;
+}
+
+void probes__free_loaders(struct probes *p)
+{
+	while (p->nloaders)
+		bpf_link__destroy(p->loaders[--p->nloaders]);
 }
 
 /* ---- looking at files --------------------------------------------------- */
 
-static bool named_like_runtime(const char *name)
+bool probes__is_runtime_name(const char *name)
 {
 	const char *base = strrchr(name, '/');
 
@@ -301,7 +317,7 @@ static int probe_file(struct probes *p, struct elffile *ef, const char *path, co
 				return err;
 			what |= PROBES_RUNTIME;
 		}
-	} else if (named_like_runtime(name)) {
+	} else if (probes__is_runtime_name(name)) {
 		what |= PROBES_EMPTY;
 	}
 	return what;
@@ -330,7 +346,7 @@ int probes__file(struct probes *p, const char *path, const char *name)
 		if (err < 0)
 			return err;
 		key.what = err;
-	} else if (named_like_runtime(name)) {
+	} else if (probes__is_runtime_name(name)) {
 		key.what = PROBES_EMPTY;
 	}
 	seen = malloc(sizeof(*seen));

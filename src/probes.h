@@ -28,6 +28,8 @@ struct probes *probes__new(struct aclguard_bpf *skel, bool multi);
 
 /* Takes all probes out again; in parallel, since the kernel waits for each. */
 void probes__free(struct probes *p);
+/* Takes out what notices that a process maps something. */
+void probes__free_loaders(struct probes *p);
 
 /*
  * Looks at a file and probes it if it is of interest and not probed yet.
@@ -37,6 +39,9 @@ void probes__free(struct probes *p);
  * (already said).  A file that cannot be read is PROBES_NOTHING.
  */
 int probes__file(struct probes *p, const char *path, const char *name);
+
+/* Whether the file is named like the runtime's libraries are. */
+bool probes__is_runtime_name(const char *name);
 
 /* Libraries probed; the path of one, and how many calls of the table it defines. */
 size_t probes__libraries(const struct probes *p);

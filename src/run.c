@@ -13,17 +13,20 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "commands.h"
 #include "elffile.h"
+#include "kernel.h"
 #include "exits.h"
 #include "options.h"
 #include "session.h"
@@ -36,6 +39,16 @@ struct child {
 	sigset_t mask; /* as we were started with */
 };
 
+static bool may_run(const char *path)
+{
+	struct stat st;
+
+	if (access(path, X_OK) || stat(path, &st))
+		return false;
+	errno = EACCES; /* what execve(2) says of a folder */
+	return S_ISREG(st.st_mode);
+}
+
 /* As execvp(3) finds it.  0, or -errno. */
 static int find_program(const char *name, char *path, size_t n)
 {
@@ -44,7 +57,7 @@ static int find_program(const char *name, char *path, size_t n)
 
 	if (strchr(name, '/')) {
 		snprintf(path, n, "%s", name);
-		return access(path, X_OK) ? -errno : 0;
+		return may_run(path) ? 0 : -errno;
 	}
 	if (!dirs)
 		dirs = "/bin:/usr/bin";
@@ -52,7 +65,7 @@ static int find_program(const char *name, char *path, size_t n)
 		end = strchrnul(dirs, ':');
 		snprintf(path, n, "%.*s%s%s", (int)(end - dirs), dirs, end == dirs ? "" : "/",
 			 name);
-		if (!access(path, X_OK))
+		if (may_run(path))
 			return 0;
 		if (errno == EACCES)
 			err = -EACCES;
@@ -198,7 +211,10 @@ static int watch_child(struct session *s, struct child *c, const char *path, cha
 		err = session__probe_loader_of(s, path);
 	if (err) {
 		child__forsake(c);
-		return refuse(ACL_EXIT_FAILED, "cannot watch %s: %s", program[0], strerror(-err));
+		if (err == -ENOENT || err == -ENOEXEC || err == -ESRCH || err == -ENOMEM)
+			return refuse(ACL_EXIT_FAILED, "cannot watch %s: %s", program[0],
+				      strerror(-err));
+		return kernel__explain("probe programs", -err);
 	}
 	err = child__go(c);
 	if (err) {

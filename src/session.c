@@ -216,6 +216,10 @@ static int scan_mapping(const struct map_entry *m, void *arg)
 
 		if (n < 0 || (size_t)n >= sizeof(path))
 			return 0;
+		/* not "it has no such library" where we may not look */
+		if (probes__is_runtime_name(m->path) && access(path, R_OK) &&
+		    (errno == EACCES || errno == EPERM))
+			scan->err = -errno;
 	}
 	what = probes__file(scan->s->probes, path, m->path);
 	if (what < 0)
@@ -365,8 +369,13 @@ static int on_life(void *arg, void *data, size_t size)
 	case ACL_REC_EXIT:
 		if (size >= sizeof(struct acl_gone))
 			on_gone(s, data);
-		if (h->type == ACL_REC_EXEC)
+		if (h->type == ACL_REC_EXEC) {
+			struct acl_target t;
+
 			on_exec(s, (pid_t)h->tgid);
+			if (!target__get(s, (pid_t)h->tgid, &t) && t.stop)
+				resume(s, (pid_t)h->tgid);
+		}
 		break;
 	case ACL_REC_FORK:
 		if (size >= sizeof(struct acl_fork))
@@ -695,6 +704,10 @@ int session__close(struct session *s)
 {
 	int err, recorded, status = 0;
 
+	/* from here on nobody is stopped; who has been, goes on */
+	probes__free_loaders(s->probes);
+	bpf_link__destroy(s->load.links[0]);
+	s->load.links[0] = NULL;
 	ring_buffer__consume(s->violations);
 	ring_buffer__consume(s->life);
 	recorded = record__close(s->record);
