@@ -36,7 +36,8 @@ struct child {
 	int go;	    /* closing it lets the child go on */
 	int failed; /* what execvp() failed with comes out here */
 	int pidfd;
-	sigset_t mask; /* as we were started with */
+	sigset_t mask;	       /* as we were started with */
+	struct rlimit memlock; /* likewise: libbpf raises it on kernels before 5.11 */
 };
 
 static bool may_run(const char *path)
@@ -81,14 +82,15 @@ static int cannot_run(const char *name, int err)
 }
 
 /* In the child: wait for the go, then become the program. */
-static void become(char **program, int go, int failed, const sigset_t *mask)
+static void become(char **program, int go, int failed, const struct child *c)
 {
 	char byte;
 	int err;
 
 	if (read(go, &byte, 1) != 1)
 		_exit(ACL_EXIT_FAILED); /* the session did not come about */
-	sigprocmask(SIG_SETMASK, mask, NULL);
+	sigprocmask(SIG_SETMASK, &c->mask, NULL);
+	setrlimit(RLIMIT_MEMLOCK, &c->memlock);
 	execvp(program[0], program);
 	err = errno;
 	if (write(failed, &err, sizeof(err)) != sizeof(err))
@@ -108,7 +110,7 @@ static int child__start(struct child *c, char **program)
 	if (!c->pid) {
 		close(go[1]);
 		close(failed[0]);
-		become(program, go[0], failed[1], &c->mask);
+		become(program, go[0], failed[1], c);
 	}
 	close(go[0]);
 	close(failed[1]);
@@ -236,6 +238,7 @@ int command_run(const struct options *opts)
 	err = find_program(opts->program[0], path, sizeof(path));
 	if (err)
 		return cannot_run(opts->program[0], err);
+	getrlimit(RLIMIT_MEMLOCK, &c.memlock);
 	sfd = open_signals(&c.mask);
 	if (sfd < 0)
 		return refuse(ACL_EXIT_FAILED, "cannot take signals: %s", strerror(-sfd));
