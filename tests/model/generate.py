@@ -19,7 +19,7 @@ import collections
 import random
 import sys
 
-from history import ENTRY_ONLY, ROLES, Step, dump
+from history import ROLES, Step, dump
 from model import Model, D2H, DEFAULT, H2D, H2H, NULL, WINDOW
 
 MALLOC = ["aclrtMallocHost"] * 4 + ["aclrtMallocHostWithCfg"]
@@ -640,9 +640,6 @@ class Generator:
         if "event" in args and rng.random() < world.mutating / 3:
             args["event"] = world.any("event")
         self.add(pid, tid, "enter", name=name, args=args)
-        if name in ENTRY_ONLY:
-            script.append((0, None))
-            return
         role = ROLES[name]
         failing = world.failing
         if role in DESTROYS:
@@ -731,8 +728,6 @@ class Generator:
             threads.append([pid, tid + 10])
         elif roll < 0.6:
             self.enter(world, pid, tid, running[current])
-            if running[current][1] is None:
-                return True
             self.add(pid, tid, "lost")
             ret = running[current][1][2]
             running[current][1] = None

@@ -11,8 +11,6 @@ One step a line; what follows a '#' is a comment:
     POSITION PID fork child=PID
     POSITION PID/TID thread-exit                perhaps inside a call
     POSITION PID/TID lost                       the return of its call will not be seen
-
-A call of which only the entry is probed has no line for its return.
 """
 
 import os
@@ -21,17 +19,12 @@ import re
 CALLS_H = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../include/calls.h")
 
 ROLES = {}
-ENTRY_ONLY = set()
 CALLS = []          # in the order of enum acl_call
-SHAPES = {}         # name -> letters of the arguments
 
 with open(CALLS_H, encoding="ascii") as _file:
-    for _row in re.finditer(r'CALL\((acl\w+), (\w+), (BOTH|ENTRY), "(\w*)"\)', _file.read()):
+    for _row in re.finditer(r'CALL\((acl\w+), (\w+), "\w*"\)', _file.read()):
         CALLS.append(_row[1])
         ROLES[_row[1]] = _row[2]
-        SHAPES[_row[1]] = _row[4]
-        if _row[3] == "ENTRY":
-            ENTRY_ONLY.add(_row[1])
 
 
 class Step:

@@ -9,7 +9,7 @@ text is silent, DECISIONS says what was decided; "D7" in a comment is decision 7
 A history is a list of Step; see history.py for its readable form.
 """
 
-from history import ROLES, ENTRY_ONLY
+from history import ROLES
 
 NULL = 0
 COMPLETE_STATUS = 1         # aclrtQueryEventStatus
@@ -449,9 +449,8 @@ class Model:
     def enter(self, step):
         process = self.process(step.pid)
         thread = process.thread(step.tid)
-        if thread.frame and step.name not in ENTRY_ONLY:
+        if thread.frame:
             self.drop(process, thread.frame, step.position)  # left by a jump over its return
-            thread.frame = None
         frame = Frame(step)
         handler = getattr(self, "enter_" + frame.role, None)
         if handler:
@@ -461,8 +460,7 @@ class Model:
             # returns, this one is none.
             thread.last_event_call = None
             thread.quiet_poll = False
-        if step.name not in ENTRY_ONLY:
-            thread.frame = frame
+        thread.frame = frame
 
     def leave(self, step):
         process = self.process(step.pid)
@@ -563,6 +561,8 @@ class Model:
             event = self.event(process, last[1])
             verdict.optional = last[1] in process.dead_events or \
                 (event is not None and event.seen_create and not cover([event.newest]))
+            if verdict.optional:
+                verdict.instead = "free-failed"
 
     def enter_FREE_SYNC(self, process, thread, frame):
         # "aclrtFreeHostWithDevSync settles first."
@@ -628,6 +628,8 @@ class Model:
             self.failed(process, frame)
             # Freed at the entry, created again before the return: a race (D23).
             frame.verdict.optional = frame.dead
+            if any(buffer.base == frame.args["ptr"] for buffer in process.buffers[frame.known:]):
+                frame.verdict.instead = "double-free"
 
     def failed(self, process, frame):
         verdict = self.verdict(process, frame, "free-failed", "error")
@@ -971,14 +973,11 @@ class Model:
         frame.clean = event is not None and not event.changing
         frame.changes = event and event.changes
 
-    def counts(self, process, frame, status):
+    def counts(self, frame, status):
         """Whether the query says something of the record: then what that record covers."""
         # "... or entered before the query returned."
         if frame.ret or frame.out != status or not frame.clean or \
            frame.event.changes != frame.changes:
-            return {}
-        # D25: nor if its destroy was entered.
-        if frame.event not in process.events:
             return {}
         # "COMPLETE on an event never recorded says nothing."
         return cover([frame.record])
@@ -994,7 +993,7 @@ class Model:
         elif not frame.ret:
             thread.quiet_poll = True
         # "polled: aclrtQueryEventStatus = COMPLETE on a record covering it"
-        for stream, position in self.counts(process, frame, COMPLETE_STATUS).items():
+        for stream, position in self.counts(frame, COMPLETE_STATUS).items():
             # "... an event keeps, per stream, the furthest position at which it was ever seen
             # COMPLETE."
             frame.event.seen[stream] = max(position, frame.event.seen.get(stream, -1))
@@ -1009,7 +1008,7 @@ class Model:
         if self.used_dead(process, frame, "event-use-after-destroy"):
             self.missed(process, frame)
         # "settled: aclrtQueryEvent = COMPLETE (the old call, it reclaims)"
-        for stream, position in self.counts(process, frame, COMPLETE_QUERY).items():
+        for stream, position in self.counts(frame, COMPLETE_QUERY).items():
             frame.event.seen[stream] = max(position, frame.event.seen.get(stream, -1))
             self.settle(stream, position)
 
@@ -1083,6 +1082,7 @@ class Model:
         # D21: a capture ends with its origin.
         frame.ended = frame.stream.capture
         if frame.ended and frame.ended.origin is frame.stream and frame.ended.active:
+            self.void = True        # the runtime refuses that
             frame.ended.active = False
         else:
             frame.ended = None
@@ -1141,9 +1141,14 @@ class Model:
             process.streams[frame.out] = self.context(process, thread).default
 
     def enter_WAY(self, process, thread, frame):
-        stream = self.stream(process, thread, frame.args["stream"])
-        if not stream.capturing():
+        stream = frame.stream = self.stream(process, thread, frame.args["stream"])
+        frame.way = not stream.capturing()
+        if frame.way:
             stream.ways.append(frame.position)
+
+    def leave_WAY(self, process, thread, frame):
+        if frame.ret and frame.way:
+            frame.stream.ways.remove(frame.position)
 
     # --- devices and contexts -------------------------------------------------------------
 
@@ -1311,7 +1316,7 @@ class Model:
             verdict.ret = 0
             verdict.several = len(dead) > 1
             # The release was not over, so either may have come first (D23).
-            verdict.optional = ending or any(
+            verdict.optional = ending or freed.freed_at == frame.position or any(
                 buffer.holds(freed.base)
                 for buffer in process.buffers[frame.known:] if buffer is not freed)
             self.evidence(process, verdict, freed)

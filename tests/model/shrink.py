@@ -5,16 +5,13 @@ Delta debugging over calls (an entry goes with its return), then over threads, t
 overlap: what need not overlap is told one after the other.
 """
 
-from history import ENTRY_ONLY
-
-
 def units(history):
     """The indices of the steps that belong together: a call, or a single event."""
     result = []
     open_calls = {}
     for index, step in enumerate(history):
         who = step.pid, step.tid
-        if step.kind == "enter" and step.name not in ENTRY_ONLY:
+        if step.kind == "enter":
             open_calls[who] = len(result)
             result.append([index])
         elif step.kind in ("leave", "lost") and who in open_calls:
