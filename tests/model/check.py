@@ -94,6 +94,8 @@ def encode(history, window=WINDOW):
         pid, position = step.pid, step.position
         tid = step.tid and 100 * pid + step.tid     # numbers of threads and processes differ
         if step.kind == "enter":
+            if "items" in step.args:
+                lines.append(f"N {pid} {tid}")
             for item in step.args.get("items", ()):
                 lines.append(f"B {pid} {tid} {item[0]} {item[1]} {item[2]}")
             args = (tuple(arguments(step)) + (0,) * 6)[:6]
@@ -195,7 +197,7 @@ def differs(ours, said):
         return (f"causes {sorted(ours.must)} (perhaps {sorted(ours.may)}) / "
                 f"{sorted(said.causes)}")
     if ours.copy_position is not None and \
-       (ours.copy_position, ours.copy_stream) != (said.copy, said.stream):
+       ours.copy_position != said.copy:
         return f"copy at {ours.copy_position} / {said.copy}"
     if ours.poll_position is not None and ours.rule == "free-before-destroy" and \
        (ours.poll_position, ours.poll_event) != (said.poll, said.handle):

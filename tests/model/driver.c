@@ -4,7 +4,8 @@
  * history, for check.py.  Lines of words on stdin, numbers in decimal:
  *
  *   H WINDOW COMPLETE LATE     a history begins; process 1 is in scope
- *   B PID TID DST SRC COUNT    an entry of the thread's next batch copy
+ *   N PID TID                  the thread's next batch copy has these entries:
+ *   B PID TID DST SRC COUNT
  *   E POS PID TID SP CALL A0 A1 A2 A3 A4 A5
  *   L POS PID TID SP RET OUT OUT_OK
  *   X POS PID                  exit
@@ -132,7 +133,6 @@ static void leave(struct store *st, const __u64 *n)
 	now_pid = n[1];
 	now_tid = n[2];
 	store__leave(st, &out);
-	batch__of(n[1], n[2])->nr = 0;
 }
 
 static void add_batch(const __u64 *n)
@@ -171,6 +171,9 @@ int main(void)
 			return 2;
 		}
 		switch (line[0]) {
+		case 'N':
+			batch__of(n[0], n[1])->nr = 0;
+			break;
 		case 'B':
 			add_batch(n);
 			break;

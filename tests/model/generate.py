@@ -172,7 +172,7 @@ class Scripts:
         elif form < 0.94:
             name = rng.choice(("aclrtMemcpyBatchAsync", "aclrtMemcpyBatchAsyncV2"))
             items = [(dst, src, count)]
-            while rng.random() < 0.5:
+            while rng.random() < 0.5 and len(items) < 8:
                 other = self.address(self.world.any("buffer"))
                 items.append(rng.choice(((other, device, 64), (device, other, 64))))
             args = {"items": items, "stream": stream}

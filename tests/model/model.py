@@ -206,6 +206,7 @@ class Process:
         self.dead_events = {}       # handle -> DEAD, ENDING or UNCERTAIN
         self.ends = set()           # (handle or base, position of the call that ended it)
         self.enders = {}            # handle -> frame of its destroy in progress
+        self.used = set()           # handles of events that were used without being known
         self.doubtful = set()       # handles of events of which that is so
         self.doubted = 0            # events of which it is not known whether they live
         self.freed_bases = set()    # of buffers whose allocation was not seen
@@ -368,7 +369,7 @@ class Model:
         process.lost = position
         event = getattr(frame, "event", None)
         buffer = getattr(frame, "buffer", None)
-        if buffer:
+        if buffer and not buffer.handed_out:
             # Whether it was released is not known: all that is said of it from now on may be
             # right, as long as it is not called certain.
             self.uncertain.append([process.pid, frame.position, None, buffer.base, buffer.size])
@@ -612,7 +613,8 @@ class Model:
                       if buffer.base == frame.args["ptr"]][-1:]
             verdict.optional = newest == ["freeing"] or (frame.unsure and newest != ["freed"])
             # "Equal positions: take the order that stays silent."
-            if (frame.args["ptr"], frame.position) in process.ends:
+            if any(ended == frame.args["ptr"] and position >= frame.position
+                   for ended, position in process.ends):
                 verdict.optional = True
             # Handed out again while this call was in progress (D23).
             if any(buffer.base == frame.args["ptr"] for buffer in process.buffers[frame.known:]):
@@ -628,8 +630,10 @@ class Model:
             self.failed(process, frame)
             # Freed at the entry, created again before the return: a race (D23).
             frame.verdict.optional = frame.dead
-            if any(buffer.base == frame.args["ptr"] for buffer in process.buffers[frame.known:]):
+            if frame.dead:
                 frame.verdict.instead = "double-free"
+            elif (frame.pid, frame.position, "free-before-destroy") in self.allowed:
+                frame.verdict.instead = "free-before-destroy"
 
     def failed(self, process, frame):
         verdict = self.verdict(process, frame, "free-failed", "error")
@@ -651,7 +655,8 @@ class Model:
         if buffer and not frame.ret:
             buffer.state = "gone"
         elif buffer:
-            buffer.state = "gone" if self.live_buffer(process, buffer.base) else "live"
+            again = buffer.handed_out or self.live_buffer(process, buffer.base)
+            buffer.state = "gone" if again else "live"
             if not frame.verdict:
                 self.failed(process, frame)
                 frame.verdict.optional = True
@@ -771,6 +776,10 @@ class Model:
             process.events.append(process.enders[handle].event)
         frame.event = self.event(process, handle)
         frame.dead = frame.event is None and handle in process.dead_events
+        if frame.event is None and not frame.dead and handle not in process.used:
+            # Whether one that only uses tell of counts as alive is open.
+            process.used.add(handle)
+            process.doubted += 1
         # The destroy is in progress: what succeeds came before it, and missed no creation.
         frame.dying = frame.dead and process.dead_events[handle] != DEAD
         # Another record of the destroyed event is in progress, so perhaps it lives (D23).
@@ -801,8 +810,10 @@ class Model:
                 verdict.object = handle
                 verdict.ret, verdict.confirmed = frame.ret, True
                 # The destroy is not over, so either may have come first (D23).
-                verdict.optional = (handle, frame.position) in process.ends or \
-                    handle in process.doubtful or process.dead_events.get(handle) != DEAD
+                verdict.optional = handle in process.doubtful or \
+                    process.dead_events.get(handle) != DEAD or \
+                    any(ended == handle and position >= frame.position
+                        for ended, position in process.ends)
             elif not self.event(process, handle).seen_create:
                 self.doubt(process, handle)
                 self.allowed.add((frame.pid, frame.position, rule))
@@ -888,6 +899,9 @@ class Model:
         frame.record = frame.way = None
         frame.implicit = False
         if frame.dead:
+            if frame.args.get("flag", 0) & RECORD_EXTERNAL and not stream.capturing():
+                frame.way = frame.position
+                stream.ways.append(frame.way)
             return
         if not event:
             event = frame.event = self.create_event(process, frame.args["event"], False)
@@ -916,6 +930,8 @@ class Model:
 
     def leave_EV_RECORD(self, process, thread, frame):
         if self.used_dead(process, frame, "event-use-after-destroy"):
+            if frame.way is not None:
+                frame.stream.ways.remove(frame.way)
             if not frame.ret and not frame.dying and \
                not self.event(process, frame.args["event"]):
                 # "if it succeeded, a creation was missed"

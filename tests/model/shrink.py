@@ -5,6 +5,7 @@ Delta debugging over calls (an entry goes with its return), then over threads, t
 overlap: what need not overlap is told one after the other.
 """
 
+
 def units(history):
     """The indices of the steps that belong together: a call, or a single event."""
     result = []
