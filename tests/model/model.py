@@ -841,6 +841,8 @@ class Model:
             self.void = True            # created or destroyed meanwhile: that cannot be
         if event and not frame.ret:
             event.shared = True
+            if event.changing:
+                self.void = True        # which record others are told of is open
             # D18: what it was recorded for already is told to others from now on.
             record = effective(event.newest)
             if record and record.stream and not record.capture:
@@ -1318,8 +1320,7 @@ class Model:
                     self.void = True    # D24: a batch came in between
                 buffer.copies.remove(copy)
                 # "... only if its own effect still stands; otherwise the object is suspected."
-                if any(other.stream is copy.stream and other.position >= copy.position
-                       for other in buffer.copies):
+                if later:
                     buffer.may.add("raced")
             return
         # "copy-after-free: an async copy that succeeded, host range in no live buffer but in
@@ -1359,7 +1360,7 @@ class Model:
     leave_COPY_2D = leave_COPY
 
     def enter_COPY_BATCH(self, process, thread, frame):
-        self.stream(process, thread, frame.args["stream"])
+        frame.stream = self.stream(process, thread, frame.args["stream"])
 
     def leave_COPY_BATCH(self, process, thread, frame):
         # D24: the copies of a batch count from its return, at the position of its entry.
@@ -1375,9 +1376,15 @@ class Model:
                if buffer.holds(dst) or buffer.holds(src)):
             # What held the address when the batch was entered was freed before (D24).
             self.allowed.add((frame.pid, frame.position, "copy-after-free"))
+        if self.stream(process, thread, frame.args["stream"]) is not frame.stream:
+            self.void = True        # destroyed inside a call on it
+        meanwhile = any(item[0].freed_at > frame.position for item in frame.after_free)
         frame.after_free = [item for item in frame.after_free
                             if item[0].freed_at < frame.position]
         self.leave_COPY(process, thread, frame)
+        if meanwhile and frame.verdict:
+            # The other end was freed during the call: which end is looked at is open (D24).
+            frame.verdict.optional = True
 
     def leave_COPY_DESC_SET(self, process, thread, frame):
         if not frame.ret:
