@@ -50,6 +50,7 @@ class Stream:
         self.polled = self.queried = self.waited = self.settled = -1
         self.poll = self.query = None       # the last poll that advanced the position
         self.waits = []             # what it inherits
+        self.recorded = -1          # position of the newest record on it
         self.ways = []              # positions of ways to the host that are not followed
         self.capture = None
 
@@ -147,6 +148,7 @@ class Verdict:
         self.loose = False          # a bound was exceeded: rule and level may differ
         self.optional = False       # calls overlapped: none is right, too
         self.instead = None         # a rule that is right, too
+        self.leaked = False         # another verdict is right, too, if it is "raced"
         self.several = False        # one report a part of the call is right, too
         self.object = None          # base of the buffer or handle of the event
         self.copy_stream = self.copy_position = None
@@ -221,6 +223,7 @@ class Process:
         self.lost = -1              # position at which a missing return was noticed
         self.losing = False         # a return is missing, which nobody noticed yet
         self.raced = False
+        self.leaked = False         # what failed and was taken back had been made use of
         self.unseen = False
         self.unseen_contexts = False    # one was made current that was not seen created
         self.overflow = False
@@ -743,8 +746,9 @@ class Model:
             verdict.must.add("lost")
         elif process.lost >= 0 or process.losing:
             verdict.may.add("lost")
-        if process.raced:
+        if process.raced or process.leaked:
             verdict.may.add("raced")
+        verdict.leaked = process.leaked
         if process.unseen:
             verdict.may.add("unseen-copy")
         if process.overflow or buffer.most > STREAMS_PER_BUFFER:
@@ -923,6 +927,7 @@ class Model:
         if capture:
             return
         event.records += 1
+        stream.recorded = frame.position
         if len(cover([frame.record])) > INHERITS + 1:
             process.overflow = True
         if event.shared or frame.args.get("flag", 0) & RECORD_EXTERNAL:
@@ -1083,6 +1088,8 @@ class Model:
                 # "... only if its own effect still stands; otherwise the object is suspected."
                 if frame.stream.waits[-1] is not frame.wait:
                     process.raced = True
+                if frame.stream.recorded > frame.position:
+                    process.leaked = True       # records on it inherited from it meanwhile
             if frame.joined and frame.stream.capture is frame.joined:
                 frame.stream.capture = None
 
