@@ -157,7 +157,7 @@ TESTS_OTHER := $(sort $(wildcard tests/*/test_*.sh tests/*/test_*.py) \
 		 $(shell find tests/integration -maxdepth 1 -type f \
 			\( -perm -u+x -o -name 'test_*' \) 2>/dev/null))
 
-.PHONY: deps check check-unit check-san check-objects check-programs bench demo
+.PHONY: deps check check-unit check-model check-san check-objects check-programs bench demo
 deps:			## install what is missing of tools and libraries (Debian, root)
 	$(Q)sh tests/deps.sh
 
@@ -174,6 +174,9 @@ check-programs: check-objects
 
 check-unit: unit	## run the unit tests only
 	$(Q)$(TAP) $(UNIT_TESTS)
+
+check-model: $(LIB)	## compare 100,000 random histories with the reference model
+	$(Q)MODEL_HISTORIES=$${MODEL_HISTORIES:-100000} $(TAP) tests/model/test_model.py
 
 check-san:		## run the unit tests under the address and undefined-behaviour sanitizers
 	$(Q)$(MAKE) SAN=1 check-unit

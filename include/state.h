@@ -68,7 +68,8 @@ struct acl_cover {
 
 /* What a stream, or an event's record, inherited from waits on other streams. */
 struct acl_inherits {
-	__u64 last; /* position of the wait or record that changed it last */
+	__u64 last;  /* position of the wait or record that changed it last */
+	__u64 taken; /* position of the last record that took it over */
 	__u32 n;
 	__u32 _pad;
 	struct acl_cover c[ACL_INHERITS_MAX];

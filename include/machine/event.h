@@ -222,6 +222,7 @@ ACL_OUTLINE void acl_event__record(struct acl_env *env, struct acl_frame *f, str
 		return;
 	}
 	e->filed = 1;
+	acl_raise(from->taken, env->pos);
 	*to = *from;
 	to->last = env->pos;
 	e->rec_inherits = 1;

@@ -201,6 +201,9 @@ ACL_FN __u64 acl_unknown__judge(struct acl_env *env, const struct acl_frame *f)
 	/* one that is being destroyed is no more, and one never recorded said nothing */
 	if (e && (e->dying || (e->call != ACL_C_MAX && !e->rec.stream)))
 		return 0;
+	/* destroyed since, by another thread: the right order */
+	if (!e && acl_dead__of(env, ACL_GRAVE_EVENT, env->th->poll_event))
+		return 0;
 	if (!e) /* taken in, so that its destroy can be told */
 		e = acl_event__make(env, env->th->poll_event, poll, ACL_C_MAX, 0);
 	v = acl_report__begin(env, f, ACL_RULE_FREE_BEFORE_DESTROY);

@@ -109,10 +109,14 @@ ACL_FN void acl_leave__wait(struct acl_env *env, struct acl_frame *f, __s32 ret)
 		return;
 	}
 	in = acl_inherits__get(env, f->obj);
-	if (in && in->last == f->pos)
+	if (in && in->last == f->pos) {
+		/* a record has taken over meanwhile what was not so */
+		if (in->taken > f->pos)
+			acl_covers__suspect(env, in->c, ACL_INHERITS_MAX, ACL_S_RACED);
 		*in = f->undo.inh;
-	else
+	} else {
 		acl_stream__suspect(env, f->obj, ACL_S_RACED);
+	}
 	acl_unlock(env, f->obj);
 }
 

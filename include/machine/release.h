@@ -82,6 +82,9 @@ ACL_OUTLINE int acl_dead__used(struct acl_env *env, const struct acl_frame *f, _
 
 	if (!d || d->alive)
 		return 0;
+	/* it ended only after this call was entered: no matter of this call */
+	if (d->pos >= f->pos)
+		return !ret;
 	if (!ret) {
 		acl_loss(env, ACL_L_MISSED_CREATE);
 		/* in use again, unless this very call ended it again */
@@ -147,7 +150,9 @@ ACL_OUTLINE void acl_copy__used_dead(struct acl_env *env, struct acl_frame *f)
 	v->ended.size = d->size;
 	v->ended.pos = d->pos;
 	v->ended.tid = d->tid;
-	v->suspects = d->suspects;
+	/* what was lost since the release may have been the next allocation */
+	v->suspects = d->suspects |
+		      (acl_suspect__mask(env->proc->suspect) & ~(1U << ACL_S_CONTEXT));
 	v->level = acl_verdict__level(ACL_RULE_COPY_AFTER_FREE, 0, 0, 0, 0);
 	v->hazard = acl_verdict__hazard(ACL_RULE_COPY_AFTER_FREE, -1);
 	v->evidence = acl_verdict__evidence(v->suspects);
