@@ -249,16 +249,20 @@ static int attach_runtime(struct probes *p, const char *path, const char *name,
 			  const struct elffile_func *f)
 {
 	char shown[512];
+	size_t before = p->nlinks;
 	int err;
 
 	err = p->multi ? attach_runtime_multi(p, path, f) : attach_runtime_singly(p, path, f);
 	if (!err)
 		err = keep_library(p, name, f);
+	while (err && p->nlinks > before) /* half of the calls would tell half of the story */
+		bpf_link__destroy(p->links[--p->nlinks]);
 	if (err && access(path, F_OK))
 		return -ESRCH; /* the process is gone, and its way to the file with it */
 	if (err) {
 		escape__str(shown, sizeof(shown), name);
-		say("cannot probe %s: %s", shown, strerror(-err));
+		say("cannot probe %s: %s%s", shown, strerror(-err),
+		    err == -EMFILE ? "; raise `ulimit -n'" : "");
 	}
 	return err;
 }

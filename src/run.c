@@ -36,8 +36,10 @@ struct child {
 	int go;	    /* closing it lets the child go on */
 	int failed; /* what execvp() failed with comes out here */
 	int pidfd;
-	sigset_t mask;	       /* as we were started with */
-	struct rlimit memlock; /* likewise: libbpf raises it on kernels before 5.11 */
+	sigset_t mask;		     /* as we were started with */
+	struct rlimit memlock;	     /* likewise: libbpf raises it on kernels before 5.11, */
+	struct rlimit nofile;	     /* and we raise this one */
+	struct sigaction pipe, xfsz; /* likewise */
 };
 
 static bool may_run(const char *path)
@@ -56,6 +58,8 @@ static int find_program(const char *name, char *path, size_t n)
 	const char *dirs = getenv("PATH"), *end;
 	int err = -ENOENT;
 
+	if (!*name)
+		return err;
 	if (strchr(name, '/')) {
 		snprintf(path, n, "%s", name);
 		return may_run(path) ? 0 : -errno;
@@ -91,6 +95,9 @@ static void become(char **program, int go, int failed, const struct child *c)
 		_exit(ACL_EXIT_FAILED); /* the session did not come about */
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	setrlimit(RLIMIT_MEMLOCK, &c->memlock);
+	setrlimit(RLIMIT_NOFILE, &c->nofile);
+	sigaction(SIGPIPE, &c->pipe, NULL);
+	sigaction(SIGXFSZ, &c->xfsz, NULL);
 	execvp(program[0], program);
 	err = errno;
 	if (write(failed, &err, sizeof(err)) != sizeof(err))
@@ -239,6 +246,9 @@ int command_run(const struct options *opts)
 	if (err)
 		return cannot_run(opts->program[0], err);
 	getrlimit(RLIMIT_MEMLOCK, &c.memlock);
+	getrlimit(RLIMIT_NOFILE, &c.nofile);
+	sigaction(SIGPIPE, NULL, &c.pipe);
+	sigaction(SIGXFSZ, NULL, &c.xfsz);
 	sfd = open_signals(&c.mask);
 	if (sfd < 0)
 		return refuse(ACL_EXIT_FAILED, "cannot take signals: %s", strerror(-sfd));

@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -552,6 +553,9 @@ static int open_all(struct session *s)
 		return err;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->sym = symbolizer__new(0);
+	if (libbpf_num_possible_cpus() < 0) /* the counts of each are summed up in the end */
+		return refuse(ACL_EXIT_FAILED,
+			      "cannot read how many CPUs there are: is /sys mounted?");
 	if (s->epoll < 0 || !s->sym)
 		return refuse(ACL_EXIT_FAILED, "%s", strerror(errno));
 	err = open_output(s);
@@ -585,6 +589,17 @@ static void free_all(struct session *s)
 	free(s);
 }
 
+/* The older kind of uprobe takes two descriptors a function. */
+static void raise_nofile(void)
+{
+	struct rlimit lim;
+
+	if (getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur == lim.rlim_max)
+		return;
+	lim.rlim_cur = lim.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &lim);
+}
+
 int session__open(const struct options *opts, struct session **out)
 {
 	struct session *s = calloc(1, sizeof(*s));
@@ -593,6 +608,10 @@ int session__open(const struct options *opts, struct session **out)
 	if (!s)
 		return refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
 	s->opts = opts;
+	/* a report that cannot be written is an error of ours, and no end */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	raise_nofile();
 	s->epoll = -1;
 	s->record_due = UINT64_MAX;
 	s->started = now_ns();

@@ -167,14 +167,16 @@ static void print_lost(struct report_out *o, const struct summary *s)
 	unsigned int n = print_losses(o, s);
 
 	n += print_loss(o, s->unlooked,
-			"times a process was gone before its libraries could be looked at");
+			"times that what a process had loaded could not be looked at or probed");
 	n += print_loss(o, s->unknown_records, "records of an unknown type");
 	if (s->counts) {
 		n += print_loss(o, s->counts->malformed, "records that were damaged");
 		n += print_loss(o, s->counts->orphans, "follow-ups whose report was gone");
 		n += print_loss(o, s->counts->evicted, "reports not followed to their end");
 	}
-	if (!n)
+	if (!s->processes)
+		report_out__printf(o, PREFIX "no process called the Ascend runtime\n");
+	else if (!n)
 		report_out__printf(o, PREFIX "nothing was lost\n");
 	if (s->late)
 		report_out__printf(o,
