@@ -379,7 +379,7 @@ static volatile __u32 watcher_gone;
 /* ---- processes --------------------------------------------------------- */
 
 /* A watched process is gone: its last numbers go up, its key is free. */
-ACL_FN void acl_proc__end(enum acl_rec type, __u32 tgid, __u32 signal)
+ACL_FN void acl_proc__end(enum acl_rec type, __u32 tgid)
 {
 	struct acl_proc *p = bpf_map_lookup_elem(&procs, &tgid);
 	struct acl_gone *g = bpf_ringbuf_reserve(&life, sizeof(*g), 0);
@@ -390,8 +390,6 @@ ACL_FN void acl_proc__end(enum acl_rec type, __u32 tgid, __u32 signal)
 		acl_head__fill(&g->h, type, p ? p->inc : 0, bpf_ktime_get_ns());
 		if (p)
 			bpf_probe_read_kernel(&g->proc, sizeof(g->proc), p);
-		if (signal)
-			bpf_send_signal(signal);
 		bpf_ringbuf_submit(g, BPF_RB_FORCE_WAKEUP);
 	}
 	if (p)
@@ -404,14 +402,13 @@ int on_exec(void *ctx)
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct acl_target *t = bpf_map_lookup_elem(&targets, &tgid);
 
-	/* its loader may be one that is not probed yet: stopped until it is */
 	if (t || bpf_map_lookup_elem(&procs, &tgid))
-		acl_proc__end(ACL_REC_EXEC, tgid,
-			      t && t->stop && !watcher_gone ? cfg.loader_signal : 0);
+		acl_proc__end(ACL_REC_EXEC, tgid);
 	if (t) {
 		/* all that the new program does can be seen */
 		t->late = 0;
 		t->complete = 0;
+		t->known = 0;
 	}
 	return 0;
 }
@@ -466,7 +463,7 @@ int on_exit(void *ctx)
 	if (tgid == cfg.self)
 		watcher_gone = 1; /* nobody would continue what is stopped from now on */
 	if (bpf_map_lookup_elem(&targets, &tgid) || bpf_map_lookup_elem(&procs, &tgid)) {
-		acl_proc__end(ACL_REC_EXIT, tgid, 0);
+		acl_proc__end(ACL_REC_EXIT, tgid);
 		bpf_map_delete_elem(&targets, &tgid);
 	}
 	return 0;
@@ -488,7 +485,7 @@ int on_fork(void *ctx)
 		return 0;
 	bpf_probe_read_kernel(&child, sizeof(child), ctx + cfg.fork_child);
 	if (bpf_map_lookup_elem(&procs, &child))
-		acl_proc__end(ACL_REC_EXIT, child, 0);
+		acl_proc__end(ACL_REC_EXIT, child);
 	if (!cfg.follow)
 		return 0;
 	t = bpf_map_lookup_elem(&targets, &tgid);
@@ -512,28 +509,117 @@ int on_fork(void *ctx)
 	return 0;
 }
 
+/* ---- the dynamic loader ------------------------------------------------- */
+
+#define LOADER_MAPS_MAX 512 /* files of a process that are looked at */
+#define LOADER_NAME_MAX 128 /* a longer name counts as one of the runtime */
+
+/* From the hook of a loader to its _r_debug; 0 is unused.  Set as loaders are probed. */
+volatile __u64 loader_deltas[ACL_LOADERS_MAX];
+
+/* <link.h>, whose layout is ABI */
+struct loader_state {
+	__s32 version;
+	__u32 _pad;
+	__u64 map;   /* first struct loader_map */
+	__u64 brk;   /* the hook */
+	__u32 state; /* 0: consistent */
+	__u32 _pad2;
+};
+
+struct loader_map {
+	__u64 addr;
+	__u64 name;
+	__u64 dynamic;
+	__u64 next;
+};
+
+/* The end of a name that is at least 16 characters long, as numbers. */
+#define END_ASCENDCL 0x6f732e6c63646e65ULL /* "endcl.so" after "libasc" */
+#define MID_ASCENDCL 0x6373616269ULL	   /* "ibasc" */
+#define END_ACL_RT 0x6f732e74725f6c63ULL   /* "cl_rt.so" after "liba" */
+#define MID_ACL_RT 0x6162696cULL	   /* "liba" */
+
 /*
- * The dynamic loader calls this after it mapped something.  A process that we
- * started is stopped here until user space has looked; what it stops with is
- * sent before the record, so that the continue cannot come first.
+ * Whether the file is named like the runtime: libascendcl.so or libacl_rt.so.
+ * Not static: so the verifier looks at it once, not in each turn of the loop.
+ */
+__attribute__((noinline)) int loader_name__is_runtime(__u64 name)
+{
+	char buf[LOADER_NAME_MAX];
+	__u64 end[2] = {};
+	long len = bpf_probe_read_user_str(buf, sizeof(buf), (void *)name);
+
+	if (len == sizeof(buf))
+		return 1;
+	if (len < 13) /* "libacl_rt.so" and its end */
+		return 0;
+	if (len < 17)
+		return buf[0] == 'l' && buf[1] == 'i' && buf[2] == 'b' && buf[3] == 'a';
+	if (bpf_probe_read_user(end, sizeof(end), (void *)(name + len - 17)))
+		return 0;
+	return (end[1] == END_ASCENDCL && end[0] >> 24 == MID_ASCENDCL) ||
+	       (end[1] == END_ACL_RT && end[0] >> 32 == MID_ACL_RT);
+}
+
+/* The state of the loader whose hook is at `ip`; 0 where it is not known. */
+ACL_FN int loader_state__find(__u64 ip, struct loader_state *st)
+{
+	for (int i = 0; i < ACL_LOADERS_MAX; i++) {
+		__u64 delta = loader_deltas[i];
+
+		if (delta && !bpf_probe_read_user(st, sizeof(*st), (void *)(ip + delta)) &&
+		    st->brk == ip)
+			return 1;
+	}
+	return 0;
+}
+
+/* Files named like the runtime among those mapped; 255 where they are too many to look at. */
+static __attribute__((noinline)) __u32 loader_maps__count(__u64 map)
+{
+	struct loader_map m;
+	__u32 n = 0;
+
+	for (int i = 0; i < LOADER_MAPS_MAX; i++) {
+		if (!map || bpf_probe_read_user(&m, sizeof(m), (void *)map))
+			return n;
+		n += loader_name__is_runtime(m.name);
+		map = m.next;
+	}
+	return 255;
+}
+
+/*
+ * The dynamic loader calls this when it begins to map, and when it is done.
+ * A process that we started is stopped here if a library of the runtime has
+ * come in, until user space has looked; others are not worth a stop, which
+ * debuggers and shells would see.  The signal is sent before the record, so
+ * that the continue cannot come first.
  */
 SEC("uprobe")
 int loader(struct pt_regs *ctx)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, known = 255;
 	struct acl_target *t = bpf_map_lookup_elem(&targets, &tgid);
+	struct loader_state st = {};
 	struct acl_head *h;
 
-	(void)ctx;
 	if (!t)
 		return 0;
+	if (loader_state__find(PT_REGS_IP(ctx), &st)) {
+		if (st.state)
+			return 0; /* it is not done yet */
+		known = loader_maps__count(st.map);
+	}
 	h = bpf_ringbuf_reserve(&life, sizeof(*h), 0);
 	if (!h) {
 		acl_loss__count(ACL_L_LOG_FULL);
 		return 0;
 	}
-	if (t->stop && cfg.loader_signal && !watcher_gone)
+	if (t->stop && (known == 255 || known > t->known) && !watcher_gone)
 		bpf_send_signal(cfg.loader_signal);
+	t->known = known;
 	acl_head__fill(h, ACL_REC_LOADER, 0, bpf_ktime_get_ns());
 	bpf_ringbuf_submit(h, BPF_RB_FORCE_WAKEUP);
 	return 0;

@@ -654,6 +654,35 @@ int elffile__find_functions(struct elffile *ef, const char *const *names, size_t
 	return err;
 }
 
+static bool is_object_named(const struct elffile *ef, const struct symtab *st, const Elf64_Sym *s,
+			    const char *name)
+{
+	size_t n = strlen(name) + 1;
+	char buf[64];
+
+	return ELF64_ST_TYPE(s->st_info) == STT_OBJECT && s->st_shndx != SHN_UNDEF &&
+	       n <= sizeof(buf) && in_range(s->st_name, n, st->str_size) &&
+	       !read_at(ef, st->str_offset + s->st_name, buf, n) && !memcmp(buf, name, n);
+}
+
+int elffile__find_object(struct elffile *ef, const char *name, uint64_t *addr)
+{
+	struct symtab st;
+	Elf64_Sym sym;
+	uint64_t i;
+	int err;
+
+	err = find_symtab(ef, SHT_DYNSYM, &st);
+	for (i = 0; !err && i < st.count; i++) {
+		err = read_at(ef, st.offset + i * sizeof(sym), &sym, sizeof(sym));
+		if (!err && is_object_named(ef, &st, &sym, name)) {
+			*addr = sym.st_value;
+			return 0;
+		}
+	}
+	return err ? err : -ENOENT;
+}
+
 int elffile__defines_acl(struct elffile *ef)
 {
 #define CALL_NAME(name, role, args) #name,

@@ -103,6 +103,12 @@ int elffile__find_functions(struct elffile *ef, const char *const *names, size_t
 			    struct elffile_func *out);
 
 /*
+ * The address, as linked, of a variable that .dynsym defines under this exact
+ * name.  -ENOENT: there is none.
+ */
+int elffile__find_object(struct elffile *ef, const char *name, uint64_t *addr);
+
+/*
  * Call fn for each function defined in the table.  The address was compared
  * with nothing: it is what the file says.  -ENOENT: there is no such table.
  */

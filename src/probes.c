@@ -31,6 +31,7 @@
 
 #define DETACH_THREADS 32
 #define LOADER_HOOK "_dl_debug_state" /* what debuggers stop at, in every libc */
+#define LOADER_STATE "_r_debug"	      /* what they look at then */
 
 /* A file that was looked at: by what it is, not by its name. */
 struct seen {
@@ -267,6 +268,25 @@ static int attach_runtime(struct probes *p, const char *path, const char *name,
 	return err;
 }
 
+/*
+ * How far the loader's state lies from its hook: the same in every process, so
+ * that the kernel side can look there (see loader() in aclguard.bpf.c).  A
+ * loader without it, or one too many, stops whoever it is hit by.
+ */
+static void keep_loader_delta(struct probes *p, struct elffile *ef, const struct elffile_func *hook)
+{
+	uint64_t state;
+
+	if (elffile__find_object(ef, LOADER_STATE, &state))
+		return;
+	for (size_t i = 0; i < ACL_LOADERS_MAX; i++) {
+		if (!p->skel->bss->loader_deltas[i])
+			p->skel->bss->loader_deltas[i] = state - hook->addr;
+		if (p->skel->bss->loader_deltas[i] == state - hook->addr)
+			return;
+	}
+}
+
 static int attach_loader(struct probes *p, const char *path, uint64_t offset)
 {
 	const unsigned long at = offset;
@@ -309,6 +329,7 @@ static int probe_file(struct probes *p, struct elffile *ef, const char *path, co
 	if (elffile__is_stub_path(name))
 		return PROBES_NOTHING;
 	if (elffile__find_functions(ef, &hook_name, 1, &hook) > 0) {
+		keep_loader_delta(p, ef, &hook);
 		err = attach_loader(p, path, hook.offset);
 		if (err)
 			return err;

@@ -218,6 +218,8 @@ static int watch_child(struct session *s, struct child *c, const char *path, cha
 	err = session__add(s, c->pid, true);
 	if (!err)
 		err = session__probe_loader_of(s, path);
+	if (!err) /* what a static program starts has the usual loader */
+		session__probe_loader_of(s, "/bin/sh");
 	if (err) {
 		child__forsake(c);
 		if (err == -ENOENT || err == -ENOEXEC || err == -ESRCH || err == -ENOMEM)

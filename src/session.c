@@ -370,13 +370,8 @@ static int on_life(void *arg, void *data, size_t size)
 	case ACL_REC_EXIT:
 		if (size >= sizeof(struct acl_gone))
 			on_gone(s, data);
-		if (h->type == ACL_REC_EXEC) {
-			struct acl_target t;
-
+		if (h->type == ACL_REC_EXEC)
 			on_exec(s, (pid_t)h->tgid);
-			if (!target__get(s, (pid_t)h->tgid, &t) && t.stop)
-				resume(s, (pid_t)h->tgid);
-		}
 		break;
 	case ACL_REC_FORK:
 		if (size >= sizeof(struct acl_fork))
