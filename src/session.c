@@ -28,6 +28,7 @@
 #include "records.h"
 #include "aclguard.skel.h"
 
+#include "ancestors.h"
 #include "elffile.h"
 #include "exits.h"
 #include "json.h"
@@ -60,6 +61,7 @@ struct session {
 	struct report_cfg report;
 	struct stories *stories;
 	struct sweep *sweep;
+	struct ancestors ancestors;
 	struct leaks *leaks;
 	struct record *record; /* NULL: calls are not kept */
 	struct summary summary;
@@ -333,6 +335,7 @@ static void on_loader(struct session *s, pid_t pid)
 		    "none of its calls; nothing can be seen in it",
 		    pid);
 	if (t.stop) {
+		ancestors__note(&s->ancestors, pid, now_ns());
 		resume(s, pid);
 	} else if (probes__libraries(s->probes) > before) {
 		/* it may have called between mapping and now */
@@ -435,6 +438,9 @@ static int next_timeout(struct session *s)
 
 	due = stories__timeout(s->stories, now);
 	other = sweep__run(s->sweep, now);
+	if (other < due)
+		due = other;
+	other = ancestors__run(&s->ancestors, now);
 	if (other < due)
 		due = other;
 	if (s->record_due < due)
