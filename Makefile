@@ -168,7 +168,7 @@ check:			## build everything and run all tests but the slow half of lint
 		echo; echo 'FAILED the build'; echo '0 passed, 1 failed'; exit 1; }
 	$(Q)$(TAP) $(TESTS_UNIT) $(TESTS_OTHER)
 
-check-objects: all unit $(SIM_TARGETS)
+check-objects: all unit $(SIM_TARGETS) $(SIM_CHECKS)
 check-programs: check-objects
 	$(Q)$(MAKE) SAN=1 unit
 
