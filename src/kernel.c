@@ -160,7 +160,7 @@ static int check_namespace(void)
 			      "cannot read /proc/self/ns/pid: %s; is /proc mounted?",
 			      strerror(errno));
 	ns[n] = '\0';
-	if (strcmp(ns, INIT_PID_NS))
+	if (strcmp(ns, INIT_PID_NS) != 0)
 		return refuse(
 			ACL_EXIT_FAILED,
 			"running in a pid namespace of its own, where the kernel's process ids "

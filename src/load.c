@@ -64,7 +64,7 @@ static void choose_programs(struct load *ld, const struct kernel *k)
 	{
 		const char *section = bpf_program__section_name(prog);
 
-		if (strncmp(section, "uprobe", 6) && strncmp(section, "uretprobe", 9))
+		if (strncmp(section, "uprobe", 6) != 0 && strncmp(section, "uretprobe", 9) != 0)
 			continue;
 		bpf_program__set_autoattach(prog, false);
 		/* what a tail call joins has to be of one kind */

@@ -166,7 +166,7 @@ static int keep_link(struct probes *p, struct bpf_link *link)
 
 	if (!link)
 		return -errno;
-	links = reallocarray(p->links, p->nlinks + 1, sizeof(*links));
+	links = reallocarray(p->links, p->nlinks + 1, sizeof(struct bpf_link *));
 	if (!links) {
 		bpf_link__destroy(link);
 		return -ENOMEM;
