@@ -22,7 +22,6 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "records.h"
@@ -37,6 +36,7 @@
 #include "load.h"
 #include "maps.h"
 #include "probes.h"
+#include "report_text.h"
 #include "record.h"
 #include "story.h"
 #include "summary.h"
@@ -72,14 +72,6 @@ struct session {
 	uint64_t started;
 	uint64_t record_due; /* ns until calls are to be taken again */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* ---- processes in scope -------------------------------------------------- */
 
@@ -180,15 +172,10 @@ int session__complete(struct session *s, pid_t pid)
 
 	if (target__get(s, pid, &t))
 		return -ESRCH;
-	t.complete = now_ns();
+	t.complete = report__now();
 	t.late = 1;
 	record__complete(s->record, pid, t.complete);
 	return target__set(s, pid, &t);
-}
-
-unsigned int session__processes(const struct session *s)
-{
-	return s->nwatched;
 }
 
 /* ---- what processes map -------------------------------------------------- */
@@ -275,7 +262,7 @@ static int on_violation(void *arg, void *data, size_t size)
 static void note_leaks(struct session *s, const struct acl_proc *p)
 {
 	if (p->bufs_made != p->bufs_gone || p->events_made != p->events_gone)
-		leaks__collect(s->leaks, p->inc, (pid_t)p->tgid, p->comm, now_ns());
+		leaks__collect(s->leaks, p->inc, (pid_t)p->tgid, p->comm, report__now());
 }
 
 /* An incarnation is over: its last numbers, and its state in the maps. */
@@ -335,7 +322,7 @@ static void on_loader(struct session *s, pid_t pid)
 		    "none of its calls; nothing can be seen in it",
 		    pid);
 	if (t.stop) {
-		ancestors__note(&s->ancestors, pid, now_ns());
+		ancestors__note(&s->ancestors, pid, report__now());
 		resume(s, pid);
 	} else if (probes__libraries(s->probes) > before) {
 		/* it may have called between mapping and now */
@@ -405,7 +392,7 @@ static void on_pidfd(struct session *s, pid_t pid)
 	ring_buffer__consume(s->life);
 	if (!bpf_map__lookup_elem(s->skel->maps.procs, &key, sizeof(key), &p, sizeof(p), 0)) {
 		bpf_map__delete_elem(s->skel->maps.procs, &key, sizeof(key), 0);
-		record__exit(s->record, &p, now_ns());
+		record__exit(s->record, &p, report__now());
 		incarnation__over(s, &p);
 	}
 	bpf_map__delete_elem(s->skel->maps.targets, &key, sizeof(key), 0);
@@ -434,7 +421,7 @@ static int watch_fd(struct session *s, int fd, uint64_t tag)
 /* ms until something is due, rounded up; -1: nothing is */
 static int next_timeout(struct session *s)
 {
-	uint64_t now = now_ns(), due, other;
+	uint64_t now = report__now(), due, other;
 
 	due = stories__timeout(s->stories, now);
 	other = sweep__run(s->sweep, now);
@@ -463,7 +450,7 @@ static int wait_once(struct session *s)
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
 	/* violations first, always */
-	now = now_ns();
+	now = report__now();
 	ring_buffer__consume(s->violations);
 	ring_buffer__consume(s->life);
 	s->record_due = record__round(s->record, now);
@@ -615,7 +602,7 @@ int session__open(const struct options *opts, struct session **out)
 	raise_nofile();
 	s->epoll = -1;
 	s->record_due = UINT64_MAX;
-	s->started = now_ns();
+	s->started = report__now();
 	err = open_all(s);
 	if (err)
 		free_all(s);
@@ -706,7 +693,7 @@ static int summarize(struct session *s)
 	sum_losses(s);
 	sum_live(s);
 	stories__finish(s->stories);
-	s->summary.duration_ns = now_ns() - s->started;
+	s->summary.duration_ns = report__now() - s->started;
 	s->summary.counts = stories__counts(s->stories);
 	err = leaks__print(s->leaks);
 	if (!err)

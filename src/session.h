@@ -56,7 +56,4 @@ int session__probe_loader_of(struct session *s, const char *program);
  */
 int session__wait(struct session *s, int fd, int fd2);
 
-/* Processes in scope that still live. */
-unsigned int session__processes(const struct session *s);
-
 #endif /* ACLGUARD_SESSION_H */
