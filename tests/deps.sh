@@ -3,7 +3,7 @@
 #
 # Installs what building and testing aclguard needs, where that is missing.
 #
-#	tests/deps.sh [build] [test] [lint]	(default: all three)
+#	tests/deps.sh [build] [test] [lint] [packages]	(default: all four)
 #
 # Silent, and without a look at the network, when nothing is missing.  Installs
 # on Debian 12 and later, as root; elsewhere it says what is needed and fails.
@@ -37,6 +37,11 @@ needs() {
 	lint   cmd   clang-format        clang-format      clang-tools-extra
 	lint   cmd   clang-tidy          clang-tidy        clang-tools-extra
 	lint   cmd   cppcheck            cppcheck          cppcheck
+	packages cmd dpkg-deb            dpkg              dpkg
+	packages cmd rpmbuild            rpm               rpm-build
+	packages cmd groff               groff-base        groff
+	packages cmd mandoc              mandoc            mandoc
+	packages cmd debootstrap         debootstrap       debootstrap
 	END
 }
 
@@ -160,7 +165,7 @@ install_debian() {
 	fi
 }
 
-groups=${*:-build test lint}
+groups=${*:-build test lint packages}
 rows=$(missing)
 [ "$rows" ] || exit 0
 
