@@ -146,7 +146,7 @@ static unsigned int print_losses(struct report_out *o, const struct summary *s)
 	unsigned int n = 0;
 
 	for (int i = 0; i < ACL_L_MAX; i++) {
-		if (!s->losses[i])
+		if (!s->losses[i] || i == ACL_L_EVICTED)
 			continue;
 		report_out__printf(o, PREFIX "lost: %" PRIu64 " %s (%s)\n", s->losses[i],
 				   acl_loss__words(i), acl_loss__name(i));
@@ -178,6 +178,10 @@ static void print_lost(struct report_out *o, const struct summary *s)
 		report_out__printf(o, PREFIX "no process called the Ascend runtime\n");
 	else if (!n)
 		report_out__printf(o, PREFIX "nothing was lost\n");
+	if (s->losses[ACL_L_EVICTED]) /* as in every long run: nothing went wrong */
+		report_out__printf(o, PREFIX "forgotten: %" PRIu64 " %s (%s)\n",
+				   s->losses[ACL_L_EVICTED], acl_loss__words(ACL_L_EVICTED),
+				   acl_loss__name(ACL_L_EVICTED));
 	if (s->late)
 		report_out__printf(o,
 				   PREFIX "%" PRIu64 " of %" PRIu64 " process%s ran before it was "
