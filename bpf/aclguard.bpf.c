@@ -320,6 +320,27 @@ ACL_FN void acl_out__fetch(struct acl_env *env, enum acl_role role, const struct
 		out->out_ok = 1;
 }
 
+/*
+ * Keeps the stack of a call that creates something.  The same stack is kept
+ * once; one whose place is another's is not kept, and counted.
+ */
+ACL_FN void acl_stack__keep(struct acl_env *env, enum acl_role role, struct acl_leave *out)
+{
+	long nr;
+
+	out->stack = 0;
+	if (!cfg.history || out->ret)
+		return;
+	if (role != ACL_R_MALLOC && role != ACL_R_REGISTER && role != ACL_R_EV_CREATE &&
+	    role != ACL_R_EV_IPC_OPEN)
+		return;
+	nr = bpf_get_stackid(env->ctx, &stacks, BPF_F_USER_STACK);
+	if (nr < 0)
+		acl_loss(env, ACL_L_STACK);
+	else
+		out->stack = (__u32)nr + 1;
+}
+
 ACL_FN int acl_on_return(struct pt_regs *ctx)
 {
 	struct acl_leave out = {};
@@ -359,6 +380,7 @@ ACL_FN int acl_on_return(struct pt_regs *ctx)
 	if (out.ret)
 		__sync_fetch_and_add(&n->failed, 1);
 	acl_out__fetch(&env, role, f, &out);
+	acl_stack__keep(&env, role, &out);
 	if (role != ACL_R_COPY_BATCH)
 		acl_trace__leave(&env, &out);
 	acl_machine__leave(&env, f, role, &out);

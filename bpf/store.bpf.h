@@ -79,6 +79,14 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } trace SEC(".maps");
 
+/* Of allocations and creations, where they are kept; the loader makes it larger then. */
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 1);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, ACL_KEPT_MAX * sizeof(__u64));
+} stacks SEC(".maps");
+
 #define ACL_TABLE(name, map, value_type)                                             \
 	ACL_FN value_type *acl_##name##__get(struct acl_env *env, __u64 id)          \
 	{                                                                            \

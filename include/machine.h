@@ -138,6 +138,7 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 	__s32 ret = out->ret;
 
 	env->th->site = out->site;
+	env->th->stack = out->stack;
 	switch (role) {
 	case ACL_R_MALLOC:
 		if (!ret && out->out_ok)

@@ -14,6 +14,7 @@
 #include "state.h"
 
 #define ACL_STACK_MAX 64 /* frames of a user stack */
+#define ACL_KEPT_MAX 32	 /* frames of a stack that is kept of a creation */
 
 enum acl_rec {
 	ACL_REC_VIOLATION = 1, /* struct acl_violation */
@@ -69,6 +70,8 @@ struct acl_violation {
 		__u64 id, base, size, born, site;
 		__u32 tid;
 		__u32 call;
+		__u32 stack; /* of the allocation, see acl_leave */
+		__u32 _pad;
 	} buf;		      /* id 0: not a tracked buffer */
 	struct acl_copy copy; /* the least known one */
 	struct {
@@ -80,8 +83,10 @@ struct acl_violation {
 	struct {
 		__u64 born, rec_pos, site;
 		__u32 records, flags, tid;
-		__u32 call; /* creating call; ACL_C_MAX if it was not seen */
-	} event;	    /* the polled one */
+		__u32 call;  /* creating call; ACL_C_MAX if it was not seen */
+		__u32 stack; /* of the creation, see acl_leave */
+		__u32 _pad;
+	} event; /* the polled one */
 	struct {
 		__u64 id, base, size, pos;
 		__u32 tid;
@@ -113,7 +118,8 @@ struct acl_cfg {
 	__u8 all;     /* every process is in scope */
 	__u8 follow;  /* children of a process in scope are in scope */
 	__u8 record;  /* every call goes up through the trace ring */
-	__u8 _pad[3];
+	__u8 history; /* the stacks of allocations and creations are kept */
+	__u8 _pad[2];
 	__u32 loader_signal; /* sent to a process in scope when its loader maps, 0: none */
 	/* where sched_process_fork and _exit keep their fields; 0: not known */
 	__u16 fork_child;
@@ -151,7 +157,8 @@ struct acl_leave {
 	__u32 tid;
 	__u32 seq;
 	__u8 out_ok; /* the output could be read */
-	__u8 _pad[7];
+	__u8 _pad[3];
+	__u32 stack; /* its number among those kept, plus 1; 0: it was not kept */
 };
 
 struct acl_trace_enter {

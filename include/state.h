@@ -53,6 +53,7 @@
 #define ACL_CAP_DEADS 16384
 #define ACL_CAP_RANGES 8192
 #define ACL_CAP_GRAVES 16384
+#define ACL_CAP_STACKS 16384 /* where they are kept at all */
 
 /* Key of everything that belongs to one incarnation of one process. */
 struct acl_key {
@@ -110,6 +111,7 @@ struct acl_buf {
 	__u16 call;  /* enum acl_call */
 	__u8 more;   /* a struct acl_copies is filed under our id */
 	__u8 _pad;
+	__u32 stack; /* of the allocating call, see acl_leave */
 	__u8 suspect[ACL_S_MAX];
 	struct acl_copy c[ACL_COPIES_INLINE];
 };
@@ -137,7 +139,8 @@ struct acl_event {
 	__u8 shared;	      /* exported, imported or external: others see it complete */
 	__u8 more;	      /* a struct acl_seen is filed under our id */
 	__u8 captured;	      /* the newest record went into a graph */
-	__u8 _pad[5];
+	__u8 _pad;
+	__u32 stack;	      /* of the creating call, see acl_leave */
 	__u64 capture_stream; /* origin stream of that capture, and which of its */
 	__u64 capture_seq;    /* captures it was */
 	__u8 suspect[ACL_S_MAX];
@@ -299,7 +302,7 @@ struct acl_thread {
 	__u64 leaving;	  /* key of one that was passed over: it is being released */
 	__u64 site;	  /* address that the returning call returns to, else 0 */
 	__u32 seq;	  /* of the next entry or return to be recorded */
-	__u32 _pad;
+	__u32 stack;	  /* of the returning call, see acl_leave */
 	struct acl_frame f[ACL_NEST_MAX];
 	/* where things are put together that are too large for a BPF stack */
 	struct acl_copy copy;

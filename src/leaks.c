@@ -1,56 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Walking the maps for what is alive of an incarnation, and grouping it. */
+/* Grouping what is left, and printing the groups. */
 #define _GNU_SOURCE
 #include "leaks.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "records.h"
-#include "aclguard.skel.h"
-
 #include "escape.h"
 #include "json.h"
 #include "names.h"
+#include "report_json.h"
 #include "report_text.h"
+#include "stacks.h"
 #include "story.h"
 #include "symbols.h"
 
 #define GROUPS_MAX 1024 /* further places are counted together, as one without a place */
 #define SHOWN_MAX 20	/* in text; JSON has all */
+#define FRAME_MAX 1024	/* bytes of a frame's line */
 
 /* What one place of one process left behind. */
 struct group {
 	uint64_t inc, site;
 	uint64_t count, bytes, oldest; /* ns */
-	uint64_t example;	       /* address or handle */
+	uint64_t example;	       /* address or handle of the oldest */
 	pid_t pid;
 	uint16_t call;
 	uint8_t rule;
 	char comm[ACL_COMM_LEN];
-	struct sym_result sym; /* of the site, while the process could be asked */
+	uint32_t stack;	       /* of the creation, see struct acl_leave */
+	struct sym_result sym; /* of the site */
+	struct sym_result *frames;
+	unsigned int nframes;
 };
 
 struct leaks {
-	struct aclguard_bpf *skel;
 	const struct report_cfg *cfg;
 	struct group *groups;
 	size_t n, room;
 };
 
-struct leaks *leaks__new(struct aclguard_bpf *skel, const struct report_cfg *cfg)
+struct leaks *leaks__new(const struct report_cfg *cfg)
 {
 	struct leaks *lk = calloc(1, sizeof(*lk));
 
-	if (!lk)
-		return NULL;
-	lk->skel = skel;
-	lk->cfg = cfg;
+	if (lk)
+		lk->cfg = cfg;
 	return lk;
 }
 
@@ -58,8 +56,14 @@ void leaks__free(struct leaks *lk)
 {
 	if (!lk)
 		return;
-	for (size_t i = 0; i < lk->n; i++)
-		sym_result__clear(&lk->groups[i].sym);
+	for (size_t i = 0; i < lk->n; i++) {
+		struct group *g = &lk->groups[i];
+
+		sym_result__clear(&g->sym);
+		for (unsigned int f = 0; f < g->nframes; f++)
+			sym_result__clear(&g->frames[f]);
+		free(g->frames);
+	}
 	free(lk->groups);
 	free(lk);
 }
@@ -71,11 +75,32 @@ static struct group *find_group(struct leaks *lk, const struct group *g)
 	for (size_t i = 0; i < lk->n; i++) {
 		struct group *h = &lk->groups[i];
 
-		if (h->inc == g->inc && h->site == g->site && h->call == g->call &&
-		    h->rule == g->rule)
+		if (h->inc == g->inc && h->site == g->site && h->stack == g->stack &&
+		    h->call == g->call && h->rule == g->rule)
 			return h;
 	}
 	return NULL;
+}
+
+/* While the process, or what is kept of it, can be asked. */
+static void resolve(const struct leaks *lk, struct group *g)
+{
+	uint64_t addr[ACL_KEPT_MAX];
+	unsigned int n = stacks__get(lk->cfg->kept, g->stack, addr);
+
+	g->sym.addr = g->site;
+	if (g->site && lk->cfg->sym)
+		symbolizer__resolve_return(lk->cfg->sym, g->pid, g->site, &g->sym);
+	if (n)
+		g->frames = calloc(n, sizeof(*g->frames));
+	if (!g->frames)
+		return;
+	g->nframes = n;
+	for (unsigned int i = 0; i < n; i++) {
+		g->frames[i].addr = addr[i];
+		if (lk->cfg->sym)
+			symbolizer__resolve_return(lk->cfg->sym, g->pid, addr[i], &g->frames[i]);
+	}
 }
 
 static struct group *add_group(struct leaks *lk, const struct group *g)
@@ -93,17 +118,26 @@ static struct group *add_group(struct leaks *lk, const struct group *g)
 	}
 	groups = &lk->groups[lk->n++];
 	*groups = *g;
-	if (g->site && lk->cfg->sym)
-		symbolizer__resolve_return(lk->cfg->sym, g->pid, g->site, &groups->sym);
+	resolve(lk, groups);
 	return groups;
 }
 
-static void take_down(struct leaks *lk, struct group *g, uint64_t bytes, uint64_t age)
+/* `g` is what makes the group; the process is filled in here. */
+static void take_down(struct leaks *lk, const struct leaks_of *of, struct group *g, uint64_t bytes,
+		      uint64_t born)
 {
-	struct group *h = find_group(lk, g);
+	uint64_t age = of->now > born ? of->now - born : 0;
+	struct group *h;
 
+	if (!(lk->cfg->rules & ACL_RULE_BIT(g->rule)))
+		return;
+	g->inc = of->inc;
+	g->pid = of->pid;
+	strncpy(g->comm, of->comm, sizeof(g->comm) - 1);
+	h = find_group(lk, g);
 	if (!h && lk->n >= GROUPS_MAX) {
 		g->site = 0;
+		g->stack = 0;
 		h = find_group(lk, g);
 	}
 	if (!h)
@@ -112,61 +146,36 @@ static void take_down(struct leaks *lk, struct group *g, uint64_t bytes, uint64_
 		return;
 	h->count++;
 	h->bytes += bytes;
-	if (age > h->oldest)
+	if (age > h->oldest) {
 		h->oldest = age;
-}
-
-static void collect_bufs(struct leaks *lk, struct group *g, uint64_t now)
-{
-	struct bpf_map *map = lk->skel->maps.bufs;
-	struct acl_key key, *prev = NULL, at;
-	struct acl_buf b;
-
-	while (!bpf_map__get_next_key(map, prev, &key, sizeof(key))) {
-		at = key;
-		prev = &at;
-		if (key.inc != g->inc ||
-		    bpf_map__lookup_elem(map, &key, sizeof(key), &b, sizeof(b), 0))
-			continue;
-		g->site = b.site;
-		g->call = b.call;
-		g->example = b.base;
-		take_down(lk, g, b.size, now > b.born ? now - b.born : 0);
+		h->example = g->example;
 	}
 }
 
-static void collect_events(struct leaks *lk, struct group *g, uint64_t now)
+void leaks__buf(struct leaks *lk, const struct leaks_of *of, const struct acl_buf *b)
 {
-	struct bpf_map *map = lk->skel->maps.events;
-	struct acl_key key, *prev = NULL, at;
-	struct acl_event e;
+	struct group g = {
+		.rule = ACL_RULE_HOST_LEAK,
+		.site = b->site,
+		.stack = b->stack,
+		.call = b->call,
+		.example = b->base,
+	};
 
-	while (!bpf_map__get_next_key(map, prev, &key, sizeof(key))) {
-		at = key;
-		prev = &at;
-		if (key.inc != g->inc ||
-		    bpf_map__lookup_elem(map, &key, sizeof(key), &e, sizeof(e), 0))
-			continue;
-		g->site = e.site;
-		g->call = e.call;
-		g->example = e.handle;
-		take_down(lk, g, 0, now > e.born ? now - e.born : 0);
-	}
+	take_down(lk, of, &g, b->size, b->born);
 }
 
-void leaks__collect(struct leaks *lk, uint64_t inc, pid_t pid, const char *comm, uint64_t now)
+void leaks__event(struct leaks *lk, const struct leaks_of *of, const struct acl_event *e)
 {
-	struct group g = { .inc = inc, .pid = pid };
+	struct group g = {
+		.rule = ACL_RULE_EVENT_LEAK,
+		.site = e->site,
+		.stack = e->stack,
+		.call = e->call,
+		.example = e->handle,
+	};
 
-	strncpy(g.comm, comm, sizeof(g.comm) - 1);
-	if (lk->cfg->rules & ACL_RULE_BIT(ACL_RULE_HOST_LEAK)) {
-		g.rule = ACL_RULE_HOST_LEAK;
-		collect_bufs(lk, &g, now);
-	}
-	if (lk->cfg->rules & ACL_RULE_BIT(ACL_RULE_EVENT_LEAK)) {
-		g.rule = ACL_RULE_EVENT_LEAK;
-		collect_events(lk, &g, now);
-	}
+	take_down(lk, of, &g, 0, e->born);
 }
 
 /* ---- printing ------------------------------------------------------------ */
@@ -188,6 +197,16 @@ static void text_site(const struct group *g, char *buf, size_t n)
 			 g->sym.function_offset, module, g->sym.module_offset);
 	else
 		snprintf(buf, n, "at (%s+0x%" PRIx64 ")", module, g->sym.module_offset);
+}
+
+static void print_frames(const struct leaks *lk, const struct group *g)
+{
+	char line[FRAME_MAX];
+
+	for (unsigned int i = 0; i < g->nframes; i++) {
+		sym_format(line, sizeof(line), i, &g->frames[i]);
+		fprintf(lk->cfg->text, "    %s\n", line);
+	}
 }
 
 static int print_text(const struct leaks *lk, const struct group *g)
@@ -212,6 +231,7 @@ static int print_text(const struct leaks *lk, const struct group *g)
 			g->pid, acl_rule__name(g->rule), g->count, g->count == 1 ? "" : "s", comm,
 			g->call == ACL_C_MAX ? "created unseen" : acl_call__name(g->call), site,
 			g->example, report__span(age, (int64_t)g->oldest));
+	print_frames(lk, g);
 	return ferror(lk->cfg->text) ? -EIO : 0;
 }
 
@@ -230,15 +250,11 @@ static int print_json(const struct leaks *lk, const struct group *g)
 	json__u64(j, "bytes", g->bytes);
 	json__double(j, "oldest_us", (double)g->oldest / 1000, 3);
 	json__hex(j, "example", g->example);
-	json__begin_object(j, "site");
-	json__hex(j, "address", g->site);
-	json__str(j, "function", g->sym.function);
-	json__u64(j, "function_offset", g->sym.function_offset);
-	json__str(j, "module", g->sym.module);
-	json__u64(j, "module_offset", g->sym.module_offset);
-	json__str(j, "file", g->sym.file);
-	json__u64(j, "line", g->sym.line);
-	json__end_object(j);
+	report_json__frame(j, "site", &g->sym);
+	json__begin_array(j, "stack");
+	for (unsigned int i = 0; i < g->nframes; i++)
+		report_json__frame(j, NULL, &g->frames[i]);
+	json__end_array(j);
 	return json__end(j);
 }
 

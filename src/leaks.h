@@ -9,19 +9,26 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-struct aclguard_bpf;
+struct acl_buf;
+struct acl_event;
 struct report_cfg;
 struct leaks;
 
+/* Whose they are. */
+struct leaks_of {
+	uint64_t inc;
+	pid_t pid;
+	const char *comm; /* raw */
+	uint64_t now;	  /* monotonic ns */
+};
+
 /* *cfg must outlive what is made.  NULL if there is no memory. */
-struct leaks *leaks__new(struct aclguard_bpf *skel, const struct report_cfg *cfg);
+struct leaks *leaks__new(const struct report_cfg *cfg);
 void leaks__free(struct leaks *lk); /* NULL is allowed */
 
-/*
- * Takes down what an incarnation has alive at `now` (monotonic ns), before
- * its state is swept.  `comm` is raw.
- */
-void leaks__collect(struct leaks *lk, uint64_t inc, pid_t pid, const char *comm, uint64_t now);
+/* Takes down what is alive when its process ends, or the watch does. */
+void leaks__buf(struct leaks *lk, const struct leaks_of *of, const struct acl_buf *b);
+void leaks__event(struct leaks *lk, const struct leaks_of *of, const struct acl_event *e);
 
 /* Prints all that was taken down.  Returns 0, or -errno from writing. */
 int leaks__print(const struct leaks *lk);

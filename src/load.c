@@ -145,6 +145,9 @@ static void configure(struct load *ld, const struct options *opts, int *fork_id,
 	cfg->stacks = opts->stacks;
 	cfg->follow = 1;
 	cfg->record = opts->recording != NULL;
+	cfg->history = opts->history_stacks;
+	if (cfg->history)
+		bpf_map__set_max_entries(ld->skel->maps.stacks, ACL_CAP_STACKS);
 	if (cfg->record)
 		bpf_map__set_max_entries(ld->skel->maps.trace, opts->trace_ring);
 	cfg->loader_signal = SIGSTOP;

@@ -22,6 +22,7 @@ enum {
 	OPT_STRICT,
 	OPT_JSON,
 	OPT_STACKS,
+	OPT_HISTORY_STACKS,
 	OPT_OUTPUT,
 	OPT_ERROR_EXITCODE,
 	OPT_NO_WAIT,
@@ -117,6 +118,14 @@ static uint32_t parse_size(const char *arg, struct argp_state *state)
 	return (uint32_t)val;
 }
 
+static bool has_pid(const struct options *opts, pid_t pid)
+{
+	for (size_t i = 0; i < opts->npids; i++)
+		if (opts->pids[i] == pid)
+			return true;
+	return false;
+}
+
 static void parse_pids(struct options *opts, const char *arg, struct argp_state *state)
 {
 	char *list = strdup(arg), *save = NULL, *word;
@@ -124,14 +133,19 @@ static void parse_pids(struct options *opts, const char *arg, struct argp_state 
 	if (!list)
 		argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "-p");
 	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-		pid_t *pids = reallocarray(opts->pids, opts->npids + 1, sizeof(*pids));
+		pid_t pid = (pid_t)parse_number(word, 1, INT_MAX, "a process id", state);
+		pid_t *pids;
+
+		if (has_pid(opts, pid))
+			continue;
+		pids = reallocarray(opts->pids, opts->npids + 1, sizeof(*pids));
 
 		if (!pids) {
 			argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "-p"); /* exits */
 			break;
 		}
 		opts->pids = pids;
-		pids[opts->npids++] = (pid_t)parse_number(word, 1, INT_MAX, "a process id", state);
+		pids[opts->npids++] = pid;
 	}
 	free(list);
 }
@@ -157,6 +171,9 @@ static const struct argp_option report_options[] = {
 static const struct argp_option stacks_options[] = {
 	{ "stacks", OPT_STACKS, "HOW", 0, "none: take no stacks; fp: by frame pointers (default)",
 	  2 },
+	{ "history-stacks", OPT_HISTORY_STACKS, NULL, 0,
+	  "Keep the stack of every allocation and creation, and show it in reports and of leaks",
+	  2 },
 	{}
 };
 
@@ -164,6 +181,10 @@ static error_t parse_stacks(int key, char *arg, struct argp_state *state)
 {
 	struct options *opts = state->input;
 
+	if (key == OPT_HISTORY_STACKS) {
+		opts->history_stacks = true;
+		return 0;
+	}
 	if (key != OPT_STACKS)
 		return ARGP_ERR_UNKNOWN;
 	if (strcmp(arg, "none") != 0 && strcmp(arg, "fp") != 0)

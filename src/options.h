@@ -24,7 +24,8 @@ struct options {
 	bool strict;
 	bool json;
 	bool stacks;
-	bool wait; /* watch: for a process that has no runtime yet */
+	bool history_stacks; /* run, watch */
+	bool wait;	     /* watch: for a process that has no runtime yet */
 	bool verbose;
 	int error_exitcode; /* -1: not asked for */
 	const char *output; /* NULL: stderr; of replay, stdout */

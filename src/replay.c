@@ -22,6 +22,7 @@
 #include "escape.h"
 #include "exits.h"
 #include "json.h"
+#include "leaks.h"
 #include "names.h"
 #include "options.h"
 #include "recording.h"
@@ -60,6 +61,7 @@ struct replay {
 	struct store *store;
 	struct stories *stories;
 	struct calllist *list; /* NULL: not asked for */
+	struct leaks *leaks;
 	struct report_cfg report;
 	struct summary summary;
 	struct process *processes; /* by tgid */
@@ -401,6 +403,43 @@ static int on_copy(void *arg, const struct acl_frame *f, __u32 i, struct acl_ent
 	return 0;
 }
 
+struct alive {
+	struct leaks *leaks;
+	struct leaks_of of;
+};
+
+static void on_alive_buf(void *arg, const struct acl_buf *b)
+{
+	const struct alive *al = arg;
+
+	leaks__buf(al->leaks, &al->of, b);
+}
+
+static void on_alive_event(void *arg, const struct acl_event *e)
+{
+	const struct alive *al = arg;
+
+	leaks__event(al->leaks, &al->of, e);
+}
+
+/* Its end, or that of the recording: the last numbers, and what it has left. */
+static void process__over(struct replay *rp, const struct acl_proc *proc, uint64_t time)
+{
+	const struct process *p = process__find(rp, proc->tgid);
+	struct alive al = {
+		.leaks = rp->leaks,
+		.of = {
+			.inc = proc->inc,
+			.pid = (pid_t)proc->tgid,
+			.comm = p ? p->comm : "",
+			.now = time,
+		},
+	};
+
+	summary__add(&rp->summary, proc);
+	store__alive(rp->store, proc->tgid, &al, on_alive_buf, on_alive_event);
+}
+
 static void on_life(void *arg, const struct acl_gone *g)
 {
 	struct replay *rp = arg;
@@ -413,7 +452,7 @@ static void on_life(void *arg, const struct acl_gone *g)
 			store__suspect(rp->store, g->h.tgid, ACL_S_LOST);
 		return;
 	}
-	summary__add(&rp->summary, &g->proc);
+	process__over(rp, &g->proc, g->h.time);
 	stories__process_gone(rp->stories, g->h.inc);
 }
 
@@ -427,7 +466,7 @@ static void summarize(struct replay *rp)
 	for (p = rp->processes; p; p = p->hh.next) {
 		proc = store__proc(rp->store, p->tgid);
 		if (proc)
-			summary__add(&rp->summary, proc);
+			process__over(rp, proc, rp->last);
 	}
 	memcpy(rp->summary.calls, store__calls(rp->store), sizeof(rp->summary.calls));
 	memcpy(rp->summary.losses, store__losses(rp->store), sizeof(rp->summary.losses));
@@ -515,6 +554,8 @@ static int replay__finish(struct replay *rp)
 		calllist__finish(rp->list);
 	err = rp->report.json ? put_gaps(rp) : print_gaps(rp);
 	if (!err && !rp->list)
+		err = leaks__print(rp->leaks);
+	if (!err && !rp->list)
 		err = summary__print(&rp->report, &rp->summary);
 	if (!err)
 		err = stories__write_error(rp->stories);
@@ -566,9 +607,12 @@ static int open_report(struct replay *rp)
 	if (opts->json && !cfg->json)
 		return -ENOMEM;
 	rp->stories = stories__new(cfg);
+	rp->leaks = leaks__new(cfg);
 	if (opts->calls)
 		rp->list = calllist__new(cfg);
-	return rp->stories && (rp->list || !opts->calls) ? open_store(rp) : -ENOMEM;
+	if (!rp->stories || !rp->leaks || (opts->calls && !rp->list))
+		return -ENOMEM;
+	return open_store(rp);
 }
 
 static int cannot_open(const char *path, enum recording_status status, uint32_t version)
@@ -672,6 +716,7 @@ static void replay__clear(struct replay *rp)
 		free(p);
 	}
 	calllist__free(rp->list);
+	leaks__free(rp->leaks);
 	stories__free(rp->stories);
 	json__free(rp->report.json);
 	reorder__free(rp->order);

@@ -11,6 +11,7 @@
 #include "json.h"
 #include "names.h"
 #include "report_text.h"
+#include "stacks.h"
 #include "symbols.h"
 
 #define NS_PER_S 1000000000LL
@@ -96,7 +97,67 @@ static void put_verdict(struct json *j, const struct report_cfg *cfg, uint64_t n
 	json__hex(j, "pointer", v->ptr);
 }
 
-static void put_buffer(struct json *j, const struct acl_violation *v)
+static void put_build_id(struct json *j, const struct sym_result *res)
+{
+	char text[2 * sizeof(res->build_id) + 1];
+	unsigned int len = res->build_id_len;
+
+	if (len > sizeof(res->build_id))
+		len = sizeof(res->build_id);
+	for (unsigned int i = 0; i < len; i++)
+		snprintf(text + 2 * i, 3, "%02x", res->build_id[i]);
+	json__str(j, "build_id", len ? text : NULL);
+}
+
+void report_json__frame(struct json *j, const char *key, const struct sym_result *res)
+{
+	json__begin_object(j, key);
+	json__hex(j, "address", res->addr);
+	json__str(j, "function", res->function);
+	if (res->function)
+		json__u64(j, "function_offset", res->function_offset);
+	else
+		json__null(j, "function_offset");
+	json__str(j, "module", res->module);
+	if (res->module)
+		json__u64(j, "module_offset", res->module_offset);
+	else
+		json__null(j, "module_offset");
+	put_build_id(j, res);
+	json__str(j, "file", res->file);
+	if (res->file)
+		json__u64(j, "line", res->line);
+	else
+		json__null(j, "line");
+	json__end_object(j);
+}
+
+static void put_frame(struct json *j, const struct report_cfg *cfg, pid_t pid, uint64_t addr,
+		      bool is_return)
+{
+	struct sym_result res = { .kind = SYM_UNKNOWN, .addr = addr };
+
+	if (cfg->sym && is_return)
+		symbolizer__resolve_return(cfg->sym, pid, addr, &res);
+	else if (cfg->sym)
+		symbolizer__resolve(cfg->sym, pid, addr, &res);
+	report_json__frame(j, NULL, &res);
+	sym_result__clear(&res);
+}
+
+/* Of a creation, where its stack was kept; empty otherwise. */
+static void put_kept(struct json *j, const struct report_cfg *cfg, pid_t pid, uint32_t nr)
+{
+	uint64_t addr[ACL_KEPT_MAX];
+	unsigned int n = stacks__get(cfg->kept, nr, addr);
+
+	json__begin_array(j, "stack");
+	for (unsigned int i = 0; i < n; i++)
+		put_frame(j, cfg, pid, addr[i], true);
+	json__end_array(j);
+}
+
+static void put_buffer(struct json *j, const struct report_cfg *cfg, const struct acl_violation *v)
 {
 	if (!v->buf.id) {
 		json__null(j, "buffer");
@@ -108,6 +169,7 @@ static void put_buffer(struct json *j, const struct acl_violation *v)
 	put_call(j, "allocated_by", v->buf.call);
 	put_thread(j, v->buf.tid);
 	put_age(j, v, v->buf.born);
+	put_kept(j, cfg, v->h.tgid, v->buf.stack);
 	json__end_object(j);
 }
 
@@ -170,7 +232,7 @@ static void put_poll(struct json *j, const struct acl_violation *v)
 	json__end_object(j);
 }
 
-static void put_event(struct json *j, const struct acl_violation *v)
+static void put_event(struct json *j, const struct report_cfg *cfg, const struct acl_violation *v)
 {
 	bool created = v->has_event && v->event.call < ACL_C_MAX;
 
@@ -187,6 +249,7 @@ static void put_event(struct json *j, const struct acl_violation *v)
 		json__null(j, "flags");
 	json__u64(j, "records", v->has_event ? v->event.records : v->poll.records);
 	put_age(j, v, created ? v->event.born : 0);
+	put_kept(j, cfg, v->h.tgid, created ? v->event.stack : 0);
 	json__end_object(j);
 }
 
@@ -211,49 +274,6 @@ static void put_ended(struct json *j, const struct acl_violation *v)
 	json__end_object(j);
 }
 
-static void put_build_id(struct json *j, const struct sym_result *res)
-{
-	char text[2 * sizeof(res->build_id) + 1];
-	unsigned int len = res->build_id_len;
-
-	if (len > sizeof(res->build_id))
-		len = sizeof(res->build_id);
-	for (unsigned int i = 0; i < len; i++)
-		snprintf(text + 2 * i, 3, "%02x", res->build_id[i]);
-	json__str(j, "build_id", len ? text : NULL);
-}
-
-static void put_frame(struct json *j, const struct report_cfg *cfg, pid_t pid, uint64_t addr,
-		      bool is_return)
-{
-	struct sym_result res = { .kind = SYM_UNKNOWN, .addr = addr };
-
-	if (cfg->sym && is_return)
-		symbolizer__resolve_return(cfg->sym, pid, addr, &res);
-	else if (cfg->sym)
-		symbolizer__resolve(cfg->sym, pid, addr, &res);
-	json__begin_object(j, NULL);
-	json__hex(j, "address", addr);
-	json__str(j, "function", res.function);
-	if (res.function)
-		json__u64(j, "function_offset", res.function_offset);
-	else
-		json__null(j, "function_offset");
-	json__str(j, "module", res.module);
-	if (res.module)
-		json__u64(j, "module_offset", res.module_offset);
-	else
-		json__null(j, "module_offset");
-	put_build_id(j, &res);
-	json__str(j, "file", res.file);
-	if (res.file)
-		json__u64(j, "line", res.line);
-	else
-		json__null(j, "line");
-	json__end_object(j);
-	sym_result__clear(&res);
-}
-
 static void put_stack(struct json *j, const struct report_cfg *cfg, const struct acl_violation *v)
 {
 	struct report_frames fr = { .n = 0 };
@@ -276,11 +296,11 @@ int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 
 	json__begin(j);
 	put_verdict(j, cfg, nr, v);
-	put_buffer(j, v);
+	put_buffer(j, cfg, v);
 	put_copy(j, v);
 	put_stream(j, v);
 	put_poll(j, v);
-	put_event(j, v);
+	put_event(j, cfg, v);
 	put_ended(j, v);
 	json__u64(j, "unsettled", v->unsettled);
 	if (report__is_at_return(v))

@@ -9,6 +9,11 @@
 
 #include "story.h"
 
+struct sym_result;
+
+/* A code address and what is known of it; `key` is NULL in an array. */
+void report_json__frame(struct json *j, const char *key, const struct sym_result *res);
+
 /* *printed is the time right after the write.  Returns 0 or -errno from writing. */
 int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,
 			   uint64_t *printed);

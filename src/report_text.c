@@ -21,6 +21,7 @@
 
 #include "escape.h"
 #include "names.h"
+#include "stacks.h"
 #include "symbols.h"
 #include "verdict.h"
 
@@ -561,6 +562,19 @@ static void print_frame(struct report_out *o, const struct report_cfg *cfg, pid_
 	report_out__printf(o, "    %s\n", line);
 }
 
+/* A stack that was kept when its call returned: all frames are return addresses. */
+static void print_kept(struct report_out *o, const struct report_cfg *cfg, pid_t pid, uint32_t nr,
+		       uint32_t tid, const char *what)
+{
+	uint64_t addr[ACL_KEPT_MAX];
+	unsigned int n = stacks__get(cfg->kept, nr, addr);
+
+	if (n)
+		report_out__printf(o, "  stack of the %s [thread %u]:\n", what, tid);
+	for (unsigned int i = 0; i < n; i++)
+		print_frame(o, cfg, pid, i, addr[i], true);
+}
+
 static void print_stack(struct report_out *o, const struct report_cfg *cfg,
 			const struct acl_violation *v)
 {
@@ -596,6 +610,10 @@ int report_text__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 	*printed = report__now();
 	if (cfg->stacks)
 		print_stack(&o, cfg, v);
+	if (v->buf.id)
+		print_kept(&o, cfg, v->h.tgid, v->buf.stack, v->buf.tid, "allocation");
+	if (v->has_event)
+		print_kept(&o, cfg, v->h.tgid, v->event.stack, v->event.tid, "event's creation");
 	report__remedy(v, remedy, sizeof(remedy));
 	if (remedy[0])
 		report_out__printf(&o, "  remedy: %s\n", remedy);

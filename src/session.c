@@ -27,6 +27,7 @@
 #include "records.h"
 #include "aclguard.skel.h"
 
+#include "alive.h"
 #include "ancestors.h"
 #include "elffile.h"
 #include "exits.h"
@@ -38,6 +39,7 @@
 #include "probes.h"
 #include "report_text.h"
 #include "record.h"
+#include "stacks.h"
 #include "story.h"
 #include "summary.h"
 #include "sweep.h"
@@ -63,6 +65,7 @@ struct session {
 	struct sweep *sweep;
 	struct ancestors ancestors;
 	struct leaks *leaks;
+	struct stacks kept;
 	struct record *record; /* NULL: calls are not kept */
 	struct summary summary;
 	FILE *output;
@@ -259,16 +262,23 @@ static int on_violation(void *arg, void *data, size_t size)
 }
 
 /* What it leaves behind; a table of all objects is walked only if there are any. */
-static void note_leaks(struct session *s, const struct acl_proc *p)
+static void note_leaks(struct session *s, const struct acl_proc *p, uint64_t time)
 {
+	const struct leaks_of of = {
+		.inc = p->inc,
+		.pid = (pid_t)p->tgid,
+		.comm = p->comm,
+		.now = time,
+	};
+
 	if (p->bufs_made != p->bufs_gone || p->events_made != p->events_gone)
-		leaks__collect(s->leaks, p->inc, (pid_t)p->tgid, p->comm, report__now());
+		alive__collect(s->skel, s->leaks, &of);
 }
 
 /* An incarnation is over: its last numbers, and its state in the maps. */
-static void incarnation__over(struct session *s, const struct acl_proc *p)
+static void incarnation__over(struct session *s, const struct acl_proc *p, uint64_t time)
 {
-	note_leaks(s, p);
+	note_leaks(s, p, time);
 	summary__add(&s->summary, p);
 	ring_buffer__consume(s->violations);
 	stories__process_gone(s->stories, p->inc);
@@ -278,7 +288,7 @@ static void incarnation__over(struct session *s, const struct acl_proc *p)
 static void on_gone(struct session *s, const struct acl_gone *g)
 {
 	if (g->h.inc)
-		incarnation__over(s, &g->proc);
+		incarnation__over(s, &g->proc, g->h.time);
 	symbolizer__forget(s->sym, (pid_t)g->h.tgid);
 }
 
@@ -393,7 +403,7 @@ static void on_pidfd(struct session *s, pid_t pid)
 	if (!bpf_map__lookup_elem(s->skel->maps.procs, &key, sizeof(key), &p, sizeof(p), 0)) {
 		bpf_map__delete_elem(s->skel->maps.procs, &key, sizeof(key), 0);
 		record__exit(s->record, &p, report__now());
-		incarnation__over(s, &p);
+		incarnation__over(s, &p, report__now());
 	}
 	bpf_map__delete_elem(s->skel->maps.targets, &key, sizeof(key), 0);
 	symbolizer__forget(s->sym, pid);
@@ -501,6 +511,8 @@ static int open_output(struct session *s)
 		s->report.json = json__new(s->output);
 	else
 		s->report.text = s->output;
+	if (opts->history_stacks)
+		s->report.kept = &s->kept;
 	s->stories = opts->json && !s->report.json ? NULL : stories__new(&s->report);
 	return s->stories ? 0 : refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
 }
@@ -523,7 +535,7 @@ static int open_rings(struct session *s)
 		ring_buffer__new(bpf_map__fd(s->skel->maps.violations), on_violation, s, NULL);
 	s->life = ring_buffer__new(bpf_map__fd(s->skel->maps.life), on_life, s, NULL);
 	s->sweep = sweep__new(s->skel);
-	s->leaks = leaks__new(s->skel, &s->report);
+	s->leaks = leaks__new(&s->report);
 	s->probes = probes__new(s->skel, s->kernel.uprobe_multi);
 	if (!s->violations || !s->life || !s->sweep || !s->leaks || !s->probes ||
 	    watch_fd(s, ring_buffer__epoll_fd(s->violations), WAKE_VIOLATIONS) ||
@@ -552,8 +564,10 @@ static int open_all(struct session *s)
 	if (!err)
 		err = load__open(s->opts, &s->kernel, &s->load);
 	s->skel = s->load.skel;
-	if (!err)
+	if (!err) {
+		s->kept.fd = bpf_map__fd(s->skel->maps.stacks);
 		err = open_rings(s);
+	}
 	return err;
 }
 
@@ -661,7 +675,7 @@ static void sum_live(struct session *s)
 	while (!bpf_map__get_next_key(s->skel->maps.procs, prev, &key, sizeof(key))) {
 		if (!bpf_map__lookup_elem(s->skel->maps.procs, &key, sizeof(key), &p, sizeof(p),
 					  0)) {
-			note_leaks(s, &p);
+			note_leaks(s, &p, report__now());
 			summary__add(&s->summary, &p);
 			stories__process_gone(s->stories, p.inc);
 		}

@@ -561,6 +561,21 @@ const struct acl_proc *store__proc(const struct store *st, __u32 tgid)
 	return pr ? &pr->p : NULL;
 }
 
+void store__alive(const struct store *st, __u32 tgid, void *arg,
+		  void (*buf)(void *arg, const struct acl_buf *b),
+		  void (*event)(void *arg, const struct acl_event *e))
+{
+	const struct process *pr = table__get(st->procs, tgid);
+	const struct node *n;
+
+	if (!pr)
+		return;
+	for (n = pr->tables[STORE_BUFS]; buf && n; n = n->hh.next)
+		buf(arg, (const void *)n->val);
+	for (n = pr->tables[STORE_EVENTS]; event && n; n = n->hh.next)
+		event(arg, (const void *)n->val);
+}
+
 __u64 store__used(const struct store *st, enum store_table table)
 {
 	return st->used[table];

@@ -87,6 +87,10 @@ void store__suspect(struct store *st, __u32 tgid, enum acl_suspect cause);
 
 /* The process as it is now, NULL if it has not called the runtime. */
 const struct acl_proc *store__proc(const struct store *st, __u32 tgid);
+/* Calls back for each of its buffers and events that is alive; either may be NULL. */
+void store__alive(const struct store *st, __u32 tgid, void *arg,
+		  void (*buf)(void *arg, const struct acl_buf *b),
+		  void (*event)(void *arg, const struct acl_event *e));
 /* Entries in a table, all processes together. */
 __u64 store__used(const struct store *st, enum store_table table);
 /* Losses of all processes, by enum acl_loss; calls, by enum acl_call. */

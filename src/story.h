@@ -25,14 +25,16 @@
 #define FOLLOWUP_DELAY_NS 100000000ULL
 
 struct json;
+struct stacks;
 struct symbolizer;
 
 /* How to report.  What the pointers point to must outlive whoever was given this. */
 struct report_cfg {
 	FILE *text; /* exactly one of text and json is set */
 	struct json *json;
-	struct symbolizer *sym; /* NULL: addresses only, as for processes of a recording */
-	bool stacks;		/* stacks were asked for */
+	struct symbolizer *sym;	   /* NULL: addresses only, as for processes of a recording */
+	bool stacks;		   /* stacks were asked for */
+	const struct stacks *kept; /* of allocations and creations; NULL: none are kept */
 	bool verbose;
 	bool strict;	    /* notes are wanted */
 	uint32_t rules;	    /* mask of ACL_RULE_BIT() that are wanted */

@@ -179,6 +179,7 @@ ACL_OUTLINE void acl_buf__make(struct acl_env *env, const struct acl_frame *f, _
 	b->tid = env->tid;
 	b->call = f->call;
 	b->site = env->th->site;
+	b->stack = env->th->stack;
 	key = acl_buf__key(b);
 	old = acl_buf__get(env, key);
 	if (old) {

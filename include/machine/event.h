@@ -25,6 +25,7 @@ ACL_OUTLINE struct acl_event *acl_event__make(struct acl_env *env, __u64 handle,
 	e->handle = handle;
 	e->flags = flags;
 	e->site = env->th->site;
+	e->stack = env->th->stack;
 	e->tid = env->tid;
 	e->call = call;
 	e->shared = call != ACL_C_MAX && (flags & (ACL_EVENT_EXTERNAL | ACL_EVENT_IPC));

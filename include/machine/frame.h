@@ -105,6 +105,7 @@ ACL_OUTLINE int acl_thread__push(struct acl_env *env, const struct acl_enter *in
 	th->depth++;
 	th->after_entry = 1;
 	th->site = 0;
+	th->stack = 0;
 	f->pos = in->pos;
 	f->sp = in->sp;
 	f->call = in->call;

@@ -51,6 +51,7 @@ ACL_FN void acl_violation__buf(struct acl_violation *v, const struct acl_buf *b)
 	v->buf.size = b->size;
 	v->buf.born = b->born;
 	v->buf.site = b->site;
+	v->buf.stack = b->stack;
 	v->buf.tid = b->tid;
 	v->buf.call = b->call;
 }
@@ -65,6 +66,7 @@ ACL_FN void acl_violation__event(struct acl_env *env, struct acl_violation *v)
 	v->has_event = 1;
 	v->event.born = e->born;
 	v->event.site = e->site;
+	v->event.stack = e->stack;
 	v->event.rec_pos = e->rec.pos;
 	v->event.records = e->records;
 	v->event.flags = e->flags;

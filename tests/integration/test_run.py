@@ -39,10 +39,35 @@ while True:
 """
 
 
+def functions(stack):
+    return [frame["function"] for frame in stack]
+
+
 def all_of(commands, **how):
     """Starts all, so that they load side by side, and gives their ends."""
     started = [world.start(command, **how) for command in commands]
     return [world.finish(process) for process in started]
+
+
+# ---- stacks -----------------------------------------------------------------------
+
+def test_history_stacks():
+    """--history-stacks keeps the stacks of creations, for reports and for leaks"""
+    with_, without, leaking = (
+        world.guarded([world.scenario(name), 1], options, race="certain")
+        for options, name in ((["--history-stacks"], "pcd_order"), ([], "pcd_order"),
+                              (["--history-stacks"], "leaks")))
+    (report,), (bare,) = with_.of("violation"), without.of("violation")
+    expect_equal(functions(report["buffer"]["stack"])[:4],
+                 ["allocate_buffer", "start_copy", "async_copy", "main"], "the allocation")
+    expect_equal(functions(report["event"]["stack"])[:3], ["start_copy", "async_copy", "main"],
+                 "the creation of the event")
+    expect_equal((bare["buffer"]["stack"], bare["event"]["stack"]), ([], []), "stacks not asked for")
+    expect_equal(with_.summary()["lost"]["stacks-full"], 0, "stacks not kept")
+    for leak in leaking.of("leak"):
+        expect_equal(leak["stack"][0]["address"], leak["site"]["address"], "site and first frame")
+        expect("main" in functions(leak["stack"]), "stack of a leak:", leak)
+    expect_equal(len(leaking.of("leak")), 2, "leaks")
 
 
 # ---- the end ----------------------------------------------------------------------
@@ -413,7 +438,7 @@ def test_killed_older():
 
 def all_tests():
     tests = world.titled(
-        test_exit_status, test_death_by_signal, test_error_exitcode, test_pipes,
+        test_history_stacks, test_exit_status, test_death_by_signal, test_error_exitcode, test_pipes,
         test_output_streams, test_stderr, test_output_file, test_pid, test_inheritance,
         test_signals_reach_the_program, test_default_signals, test_terminal, test_control_c,
         test_python, test_script, test_path, test_static, test_background, test_killed,
