@@ -138,6 +138,7 @@
 ACL_CALLS(NEXT_TRACED)
 SIM_SUPPORT(NEXT)
 NEXT(aclsimCalls)
+NEXT(aclsimHook)
 
 static void *next__find(void *lib, const char *name)
 {
@@ -163,6 +164,7 @@ __attribute__((constructor)) static void next__bind(void)
 	ACL_CALLS(BIND_TRACED)
 	SIM_SUPPORT(BIND)
 	BIND(aclsimCalls)
+	BIND(aclsimHook)
 }
 
 #endif
@@ -170,3 +172,4 @@ __attribute__((constructor)) static void next__bind(void)
 ACL_CALLS(FORWARD_TRACED)
 SIM_SUPPORT(FORWARD)
 FORWARD(aclsimCalls)
+FORWARD(aclsimHook)

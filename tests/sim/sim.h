@@ -16,7 +16,8 @@
  * with the last reference, aclrtResetDeviceForce.  What does not:
  * aclrtQueryEventStatus, aclrtStreamQuery, aclrtSynchronizeEvent*.
  *
- * Settings, read from the environment when the library is loaded:
+ * Settings, read from the environment when the library is loaded and in a forked
+ * child:
  *
  *  ACLSIM_RACE=certain      the host is never told unless a call reclaims
  *  ACLSIM_RACE=impossible   the host is told before a query can say COMPLETE
@@ -80,12 +81,17 @@ enum sim_call {
 	ACL_CALLS(SIM_ENUM_TRACED) SIM_SUPPORT(SIM_ENUM_SUPPORT) SIM_C_MAX,
 };
 
-/* First line of every body: counts the call and makes it fail if that was asked for. */
-#define SIM_ENTER(name)                                 \
-	do {                                            \
-		aclError rc_ = sim_enter(SIM_C_##name); \
-		if (rc_)                                \
-			return rc_;                     \
+/*
+ * First line of every body: counts the call and makes it fail if that was asked
+ * for.  A test may have hooks run here and at the end of the body, where the
+ * lock has been given back already.
+ */
+#define SIM_ENTER(name)                                                               \
+	__attribute__((cleanup(sim_leave))) const enum sim_call call_ = SIM_C_##name; \
+	aclError enter_rc_ = sim_enter(call_);                                        \
+	do {                                                                          \
+		if (enter_rc_)                                                        \
+			return enter_rc_;                                             \
 	} while (0)
 
 #define SIM_NEVER UINT64_MAX
@@ -305,9 +311,11 @@ extern struct settings sim_set;
 extern pthread_mutex_t sim_mutex;
 extern pthread_cond_t sim_done;	       /* something finished on a device, or a host function ran */
 extern _Thread_local uint64_t sim_ctx; /* uid of the thread's current context */
+extern bool sim_hooked;		       /* aclsimHook() was called */
 
 /* sim_core.c.  sim_enter() and sim_error() are called with or without the lock. */
 aclError sim_enter(enum sim_call call);
+void sim_call_end_hook(enum sim_call call);
 uint64_t sim_now(void);
 uint64_t sim_jitter(uint64_t ns);
 void *sim_alloc(size_t size);
@@ -321,6 +329,12 @@ aclError sim_error(aclError code, const char *fmt, ...) __attribute__((format(pr
 bool sim_wait(pthread_cond_t *cond, uint64_t deadline);
 uint64_t sim_deadline(int32_t timeout_ms);
 void sim_cond_init(pthread_cond_t *cond);
+
+static inline void sim_leave(const enum sim_call *call)
+{
+	if (sim_hooked)
+		sim_call_end_hook(*call);
+}
 
 static inline void sim_lock(void)
 {

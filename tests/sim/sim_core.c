@@ -34,6 +34,12 @@ struct settings sim_set;
 pthread_mutex_t sim_mutex = PTHREAD_MUTEX_INITIALIZER;
 pthread_cond_t sim_done;
 _Thread_local uint64_t sim_ctx;
+bool sim_hooked;
+
+static struct {
+	aclsimBegin begin;
+	aclsimEnd end;
+} hooks;
 
 static const char *const names[] = {
 #define NAME_TRACED(name, role, args) #name,
@@ -51,9 +57,15 @@ static _Thread_local char recent[256];
 
 aclError sim_enter(enum sim_call call)
 {
+	aclError rc;
 	uint64_t nth;
 
 	atomic_fetch_add_explicit(&counters[call].count, 1, memory_order_relaxed);
+	if (sim_hooked) {
+		rc = hooks.begin(names[call]);
+		if (rc)
+			return sim_error(rc, "%s: failed as the hook wants it", names[call]);
+	}
 	if (!atomic_load_explicit(&has_planned[call], memory_order_relaxed))
 		return ACL_SUCCESS;
 	/* Counted apart: the counters may be shared with other processes. */
@@ -63,6 +75,19 @@ aclError sim_enter(enum sim_call call)
 			return sim_error(planned[i].code, "%s: failed as planned", names[call]);
 	}
 	return ACL_SUCCESS;
+}
+
+void sim_call_end_hook(enum sim_call call)
+{
+	hooks.end(names[call]);
+}
+
+extern __typeof__(aclsimHook) SIM_NAME(aclsimHook);
+SIM_EXPORT void SIM_NAME(aclsimHook)(aclsimBegin begin, aclsimEnd end)
+{
+	hooks.begin = begin;
+	hooks.end = end;
+	sim_hooked = true;
 }
 
 static enum sim_call call__by_name(const char *name)
@@ -191,6 +216,9 @@ static void settings__read_failures(void)
 {
 	char *spec = getenv("ACLSIM_FAIL"), *copy, *save = NULL;
 
+	nplanned = 0;
+	for (size_t i = 0; i < SIM_C_MAX; i++)
+		atomic_store(&has_planned[i], false);
 	if (!spec || !*spec)
 		return;
 	copy = strdup(spec);
@@ -317,6 +345,7 @@ static void fork__child(void)
 	sim.inherited = old;
 	sim_ctx = 0;
 	memset(planned_calls, 0, sizeof(planned_calls));
+	settings__read();
 	if (counters == own_counters)
 		memset(own_counters, 0, sizeof(own_counters));
 	else if (strstr(getenv("ACLSIM_COUNTS_LIVE") ?: "", "%p"))

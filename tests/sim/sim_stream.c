@@ -361,6 +361,8 @@ static aclError stream__destroy(aclrtStream stream, bool force)
 	s = obj__get(stream, SIM_T_STREAM);
 	if (!s || s->is_default)
 		return sim_unlock(sim_error(ACL_ERROR_RT_INVALID_HANDLE, "stream=%p", stream));
+	if (s->capture)
+		return sim_unlock(sim_error(ACL_ERROR_RT_STREAM_CAPTURED, "stream=%p", stream));
 	stream__close(s, force, !force);
 	return sim_unlock(ACL_SUCCESS);
 }

@@ -111,7 +111,7 @@ def main():
             print("#", line)
 
     table = traced()
-    wanted = set(table) | support() | {"aclsimCalls"}
+    wanted = set(table) | support() | {"aclsimCalls", "aclsimHook"}
     check("the table has the calls", [] if len(table) == 60 else [f"{len(table)} calls"])
     for shape, library in SHAPES:
         have = exports(f"{BUILD}/sim/{shape}/{library}")

@@ -347,6 +347,7 @@ static void check_capture(void)
 	memset(dev, 0, LEN);
 	OK(aclrtCreateEvent(&e));
 	OK(aclmdlRICaptureBegin(s1, ACL_MODEL_RI_CAPTURE_MODE_RELAXED));
+	IS(aclrtDestroyStream(s1), ACL_ERROR_RT_STREAM_CAPTURED);
 	IS(aclmdlRICaptureBegin(s1, ACL_MODEL_RI_CAPTURE_MODE_RELAXED),
 	   ACL_ERROR_RT_STREAM_CAPTURED);
 	OK(aclrtRecordEvent(e, s1));
@@ -456,6 +457,37 @@ static void check_devices(void)
 	OK(aclrtSetCurrentContext(first));
 }
 
+static const char *began, *ended;
+static int refusal;
+
+static int on_begin(const char *name)
+{
+	began = name;
+	return refusal;
+}
+
+static void on_end(const char *name)
+{
+	ended = name;
+}
+
+/* The hooks of a test: both run, and the first one may make a call fail. */
+static void check_hooks(void)
+{
+	void *p = NULL;
+
+	aclsimHook(on_begin, on_end);
+	refusal = ACL_ERROR_RT_STREAM_SYNC_TIMEOUT;
+	IS(aclrtMallocHost(&p, LEN), refusal);
+	IS(p != NULL, 0);
+	IS(strcmp(began, "aclrtMallocHost"), 0);
+	IS(strcmp(ended, "aclrtMallocHost"), 0);
+	refusal = 0;
+	OK(aclrtMallocHost(&p, LEN));
+	OK(aclrtFreeHost(p));
+	IS(strcmp(ended, "aclrtFreeHost"), 0);
+}
+
 /* A child begins with nothing of its parent's. */
 static void check_fork(void)
 {
@@ -504,6 +536,7 @@ int main(void)
 	check_capture();
 	check_events();
 	check_devices();
+	check_hooks();
 	check_fork();
 	OK(aclrtDestroyStream(s1));
 	OK(aclrtDestroyStream(s2));
