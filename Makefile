@@ -259,27 +259,10 @@ $(BUILD)/lint/bpf/%.bpf.tidy: bpf/%.bpf.c $(BUILD)/%.bpf.o .clang-tidy
 	$(Q)mkdir -p $(@D)
 	$(Q)clang-tidy --quiet $< -- $(filter-out $(CLANG),$(BPF_CC)) && touch $@
 
-# --- installation -----------------------------------------------------------
+# Installation and packages.
+include deploy/deploy.mk
 
-BINDIR	= $(DESTDIR)$(PREFIX)/bin
-DOCDIR	= $(DESTDIR)$(PREFIX)/share/doc/aclguard
-MANDIR	= $(DESTDIR)$(PREFIX)/share/man/man8
-COMPDIR	= $(DESTDIR)$(PREFIX)/share/bash-completion/completions
-DOCS	= LICENSE $(wildcard README*.md)
-MANS	= $(wildcard docs/*.8)
-COMP	= $(wildcard deploy/bash-completion/aclguard)
-
-.PHONY: install uninstall clean help
-install: all		## install below $(DESTDIR)$(PREFIX)
-	install -D -m 755 $(APP) $(BINDIR)/aclguard
-	install -D -m 644 -t $(DOCDIR) $(DOCS)
-	$(if $(MANS),install -D -m 644 -t $(MANDIR) $(MANS))
-	$(if $(COMP),install -D -m 644 -t $(COMPDIR) $(COMP))
-
-uninstall:		## remove what install put there
-	rm -f $(BINDIR)/aclguard $(MANS:docs/%=$(MANDIR)/%) $(if $(COMP),$(COMPDIR)/aclguard)
-	rm -rf $(DOCDIR)
-
+.PHONY: clean help
 clean:			## remove everything that was built
 	$(call msg,CLEAN,$(BUILD))
 	$(Q)rm -rf $(BUILD)
@@ -295,5 +278,6 @@ help:			## show this
 	@echo '  BUILD=        where to build (build)'
 	@echo '  WERROR=       do not stop at warnings'
 	@echo '  PREFIX=, DESTDIR=   where to install (/usr/local)'
+	@echo '  VERSION=, RELEASE=  of the program and its packages'
 	@echo '  TEST_TIMEOUT= seconds a test program may take (300)'
 	@echo '  SKIP_BPF=1    skip the tests that load BPF programs'

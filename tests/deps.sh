@@ -34,6 +34,8 @@ needs() {
 	test   lib   cmocka>=1.1.5       libcmocka-dev     libcmocka-devel
 	test   rt    fuzzer              libclang-rt-dev   compiler-rt
 	test   cmd   python3             python3           python3
+	test   cmd   qemu-system-x86_64  qemu-system-x86   qemu-system-x86
+	test   cmd   qemu-system-aarch64 qemu-system-arm   qemu-system-aarch64
 	lint   cmd   clang-format        clang-format      clang-tools-extra
 	lint   cmd   clang-tidy          clang-tidy        clang-tools-extra
 	lint   cmd   cppcheck            cppcheck          cppcheck
@@ -102,7 +104,8 @@ apt_install() {
 	apt -y --no-install-recommends install "$@"
 }
 
-# Debian 12's own libbpf is too old; its backports have one that is not.  They are
+# Debian 12's own libbpf is too old, and its own qemu breaks kernels that patch their
+# code on two CPUs; its backports have some that do not.  They are
 # read by an apt state of its own, so that the machine's sources stay as they are.
 # libelf-dev and libdw-dev come along: libbpf-dev from there brings a newer libelf,
 # beside which the release's own libdw-dev can no longer be installed.
@@ -149,12 +152,15 @@ install_backports() {
 install_debian() {
 	packages=$(column 2)
 	backports=
-	case "$version $packages " in
-	12*' libbpf-dev '*)
-		backports='libbpf-dev libelf-dev libdw-dev'
+	if [ "${version%%.*}" = 12 ]; then
+		backports=$(echo "$packages" | tr ' ' '\n' |
+			    grep -xE 'libbpf-dev|qemu-system-(x86|arm)' | paste -sd' ' -)
+		case " $backports " in
+		*' libbpf-dev '*) backports="$backports libelf-dev libdw-dev" ;;
+		esac
 		packages=$(echo "$packages" | tr ' ' '\n' |
-			   grep -vxE 'libbpf-dev|libelf-dev|libdw-dev' | paste -sd' ' -) ;;
-	esac
+			   grep -vxF "$(echo "$backports" | tr ' ' '\n')" | paste -sd' ' -)
+	fi
 	[ "$dry" ] || say "installing: $packages $backports"
 	apt update || return 1
 	if [ "$packages" ]; then

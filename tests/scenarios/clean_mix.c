@@ -300,6 +300,88 @@ SITE void on_other_device(void)
 	OK(aclrtResetDevice(0));
 }
 
+/* An event of another process, so to speak: what it tells is not followed, the stream's wait is. */
+SITE void with_shared_event(aclrtStream stream, aclrtStream other)
+{
+	aclrtIpcEventHandle handle;
+	aclrtEvent event, twin;
+	struct buffer b;
+
+	OK(aclrtCreateEventExWithFlag(&event, ACL_EVENT_IPC));
+	OK(aclrtIpcGetEventHandle(event, &handle));
+	OK(aclrtIpcOpenEventHandle(handle, &twin));
+	start_plain(&b, stream, 26);
+	OK(aclrtRecordEvent(event, stream));
+	OK(aclrtStreamWaitEvent(other, twin));
+	OK(aclrtSynchronizeStream(other));
+	OK(aclrtDestroyEvent(twin));
+	OK(aclrtSynchronizeStream(stream));
+	done(&b);
+	OK(aclrtDestroyEvent(event));
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* Ways that are not followed, and the stream's synchronisation behind them. */
+SITE void with_ways(aclrtStream stream, aclrtStream other)
+{
+	aclrtNotify notify;
+	struct buffer b;
+
+	OK(aclrtCreateNotify(&notify, 0));
+	start_plain(&b, stream, 27);
+	OK(aclrtRecordNotify(notify, stream));
+	OK(aclrtWaitAndResetNotify(notify, other, 0));
+	OK(aclrtLaunchHostFunc(stream, nothing, NULL));
+	OK(aclrtSynchronizeStream(other));
+	OK(aclrtSynchronizeStream(stream));
+	done(&b);
+	OK(aclrtDestroyNotify(notify));
+}
+
+/* A destroy need not wait for completion, and tells nothing then; the stream does. */
+SITE void by_destroy_before_completion(aclrtStream stream)
+{
+	struct buffer b;
+
+	start_copy(&b, stream, 28);
+	destroy_event(&b);
+	OK(aclrtSynchronizeStream(stream));
+	done(&b);
+}
+
+/* A pool of blocks that is emptied at last, as torch_npu's allocator should be. */
+SITE void pooled_blocks(aclrtStream stream, aclrtStream other)
+{
+	struct buffer pool[4];
+
+	for (unsigned char i = 0; i < 4; i++)
+		start_copy(&pool[i], i & 1 ? other : stream, (unsigned char)(29 + i));
+	for (int i = 0; i < 4; i++)
+		poll_event(pool[i].event);
+	OK(aclrtSynchronizeStream(stream));
+	OK(aclrtSynchronizeStream(other));
+	for (int i = 0; i < 4; i++)
+		done(&pool[i]);
+	for (int i = 0; i < 4; i++)
+		destroy_event(&pool[i]);
+}
+
+/* One that is destroyed where others still wait for it, on a stream that is waited for. */
+SITE void by_wait_of_other_stream(aclrtStream stream, aclrtStream other)
+{
+	struct buffer b;
+
+	start_copy(&b, stream, 33);
+	OK(aclrtStreamWaitEventWithTimeout(other, b.event, 20000));
+	destroy_event(&b);
+	OK(aclrtSynchronizeDeviceWithTimeout(20000));
+	done(&b);
+}
+
 static void mix(aclrtStream stream, aclrtStream other)
 {
 	by_stream_sync(stream);
@@ -322,6 +404,11 @@ static void mix(aclrtStream stream, aclrtStream other)
 	captured(stream, other);
 	in_other_context();
 	on_other_device();
+	with_shared_event(stream, other);
+	with_ways(stream, other);
+	by_destroy_before_completion(stream);
+	pooled_blocks(stream, other);
+	by_wait_of_other_stream(stream, other);
 }
 
 int main(int argc, char **argv)
