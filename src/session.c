@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <search.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +20,6 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "records.h"
@@ -39,18 +37,12 @@
 #include "probes.h"
 #include "report_text.h"
 #include "record.h"
+#include "scope.h"
 #include "stacks.h"
 #include "story.h"
 #include "summary.h"
 #include "sweep.h"
 #include "symbols.h"
-
-/* A process in scope, from when we hear of it until it is gone. */
-struct watched {
-	pid_t pid;
-	int pidfd;
-	bool ours;
-};
 
 struct session {
 	const struct options *opts;
@@ -69,91 +61,13 @@ struct session {
 	struct record *record; /* NULL: calls are not kept */
 	struct summary summary;
 	FILE *output;
-	void *watched; /* tsearch() tree of struct watched */
-	unsigned int nwatched;
+	struct scope *scope;
 	int epoll;
 	uint64_t started;
 	uint64_t record_due; /* ns until calls are to be taken again */
 };
 
 /* ---- processes in scope -------------------------------------------------- */
-
-static int compare_watched(const void *a, const void *b)
-{
-	const struct watched *x = a, *y = b;
-
-	return (x->pid > y->pid) - (x->pid < y->pid);
-}
-
-static struct watched *watched__find(struct session *s, pid_t pid)
-{
-	const struct watched key = { .pid = pid };
-	struct watched **found = tfind(&key, &s->watched, compare_watched);
-
-	return found ? *found : NULL;
-}
-
-/* -ESRCH where the pid is of no process: gone, or a thread's. */
-static int watched__add(struct session *s, pid_t pid, bool ours)
-{
-	struct epoll_event ev = { .events = EPOLLIN };
-	struct watched *w;
-	int err;
-
-	if (watched__find(s, pid))
-		return 0;
-	w = calloc(1, sizeof(*w));
-	if (!w)
-		return -ENOMEM;
-	w->pid = pid;
-	w->ours = ours;
-	w->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (w->pidfd < 0) {
-		err = errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
-		free(w);
-		return err;
-	}
-	ev.data.u64 = (uint64_t)(uint32_t)pid;
-	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, w->pidfd, &ev) ||
-	    !tsearch(w, &s->watched, compare_watched)) {
-		err = -errno;
-		close(w->pidfd);
-		free(w);
-		return err;
-	}
-	s->nwatched++;
-	return 0;
-}
-
-static void watched__free(void *arg)
-{
-	struct watched *w = arg;
-
-	close(w->pidfd);
-	free(w);
-}
-
-static void watched__remove(struct session *s, struct watched *w)
-{
-	tdelete(w, &s->watched, compare_watched);
-	watched__free(w);
-	s->nwatched--;
-}
-
-static int target__set(struct session *s, pid_t pid, const struct acl_target *t)
-{
-	uint32_t key = (uint32_t)pid;
-
-	return bpf_map__update_elem(s->skel->maps.targets, &key, sizeof(key), t, sizeof(*t),
-				    BPF_ANY);
-}
-
-static int target__get(struct session *s, pid_t pid, struct acl_target *t)
-{
-	uint32_t key = (uint32_t)pid;
-
-	return bpf_map__lookup_elem(s->skel->maps.targets, &key, sizeof(key), t, sizeof(*t), 0);
-}
 
 int session__add(struct session *s, pid_t pid, bool ours)
 {
@@ -162,23 +76,23 @@ int session__add(struct session *s, pid_t pid, bool ours)
 		.late = !ours,
 		.stop = ours,
 	};
-	int err = watched__add(s, pid, ours);
+	int err = scope__add(s->scope, pid);
 
 	if (!err && !ours)
 		symbolizer__snapshot(s->sym, pid);
-	return err ? err : target__set(s, pid, &t);
+	return err ? err : scope__set_target(s->scope, pid, &t);
 }
 
 int session__complete(struct session *s, pid_t pid)
 {
 	struct acl_target t;
 
-	if (target__get(s, pid, &t))
+	if (scope__get_target(s->scope, pid, &t))
 		return -ESRCH;
 	t.complete = report__now();
 	t.late = 1;
 	record__complete(s->record, pid, t.complete);
-	return target__set(s, pid, &t);
+	return scope__set_target(s->scope, pid, &t);
 }
 
 /* ---- what processes map -------------------------------------------------- */
@@ -304,23 +218,13 @@ static void on_exec(struct session *s, pid_t pid)
 	probes__file(s->probes, path, interp);
 }
 
-static void resume(struct session *s, pid_t pid)
-{
-	struct watched *w = watched__find(s, pid);
-
-	if (w)
-		syscall(SYS_pidfd_send_signal, w->pidfd, SIGCONT, NULL, 0);
-	else
-		kill(pid, SIGCONT);
-}
-
 static void on_loader(struct session *s, pid_t pid)
 {
 	size_t before = probes__libraries(s->probes);
 	struct acl_target t;
 	int found;
 
-	if (target__get(s, pid, &t))
+	if (scope__get_target(s->scope, pid, &t))
 		return;
 	found = session__scan(s, pid);
 	if (found < 0) /* gone already, or not to be probed: what it called was not seen */
@@ -333,7 +237,7 @@ static void on_loader(struct session *s, pid_t pid)
 		    pid);
 	if (t.stop) {
 		ancestors__note(&s->ancestors, pid, report__now());
-		resume(s, pid);
+		scope__signal(s->scope, pid, SIGCONT);
 	} else if (probes__libraries(s->probes) > before) {
 		/* it may have called between mapping and now */
 		session__complete(s, pid);
@@ -349,7 +253,7 @@ static uint64_t complete_of(struct session *s, pid_t pid)
 	uint64_t since = s->skel->data->complete_since;
 	struct acl_target t;
 
-	return !target__get(s, pid, &t) && t.complete > since ? t.complete : since;
+	return !scope__get_target(s->scope, pid, &t) && t.complete > since ? t.complete : since;
 }
 
 static int on_life(void *arg, void *data, size_t size)
@@ -375,7 +279,7 @@ static int on_life(void *arg, void *data, size_t size)
 		break;
 	case ACL_REC_FORK:
 		if (size >= sizeof(struct acl_fork))
-			watched__add(s, (pid_t)((const struct acl_fork *)data)->child, false);
+			scope__add(s->scope, (pid_t)((const struct acl_fork *)data)->child);
 		break;
 	case ACL_REC_LOADER:
 		on_loader(s, (pid_t)h->tgid);
@@ -393,11 +297,10 @@ static int on_life(void *arg, void *data, size_t size)
  */
 static void on_pidfd(struct session *s, pid_t pid)
 {
-	struct watched *w = watched__find(s, pid);
 	uint32_t key = (uint32_t)pid;
 	struct acl_proc p;
 
-	if (!w)
+	if (!scope__has(s->scope, pid))
 		return;
 	ring_buffer__consume(s->life);
 	if (!bpf_map__lookup_elem(s->skel->maps.procs, &key, sizeof(key), &p, sizeof(p), 0)) {
@@ -405,9 +308,9 @@ static void on_pidfd(struct session *s, pid_t pid)
 		record__exit(s->record, &p, report__now());
 		incarnation__over(s, &p, report__now());
 	}
-	bpf_map__delete_elem(s->skel->maps.targets, &key, sizeof(key), 0);
+	scope__drop_target(s->scope, pid);
 	symbolizer__forget(s->sym, pid);
-	watched__remove(s, w);
+	scope__remove(s->scope, pid);
 }
 
 /* ---- the loop ------------------------------------------------------------ */
@@ -479,7 +382,7 @@ int session__wait(struct session *s, int fd, int fd2)
 
 	if (!err)
 		err = watch_fd(s, fd2, WAKE_CALLER);
-	while (!err && s->nwatched)
+	while (!err && scope__count(s->scope))
 		err = wait_once(s);
 	if (fd >= 0)
 		epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
@@ -535,9 +438,10 @@ static int open_rings(struct session *s)
 		ring_buffer__new(bpf_map__fd(s->skel->maps.violations), on_violation, s, NULL);
 	s->life = ring_buffer__new(bpf_map__fd(s->skel->maps.life), on_life, s, NULL);
 	s->sweep = sweep__new(s->skel);
+	s->scope = scope__new(s->skel, s->epoll);
 	s->leaks = leaks__new(&s->report);
 	s->probes = probes__new(s->skel, s->kernel.uprobe_multi);
-	if (!s->violations || !s->life || !s->sweep || !s->leaks || !s->probes ||
+	if (!s->violations || !s->life || !s->sweep || !s->scope || !s->leaks || !s->probes ||
 	    watch_fd(s, ring_buffer__epoll_fd(s->violations), WAKE_VIOLATIONS) ||
 	    watch_fd(s, ring_buffer__epoll_fd(s->life), WAKE_LIFE) || (s->record && open_trace(s)))
 		return refuse(ACL_EXIT_FAILED, "cannot set up the rings: %s", strerror(errno));
@@ -583,7 +487,7 @@ static void free_all(struct session *s)
 	stories__free(s->stories);
 	json__free(s->report.json);
 	symbolizer__free(s->sym);
-	tdestroy(s->watched, watched__free);
+	scope__free(s->scope);
 	if (s->output && s->output != stderr)
 		fclose(s->output);
 	if (s->epoll >= 0)
