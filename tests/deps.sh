@@ -4,6 +4,8 @@
 # Installs what building and testing aclguard needs, where that is missing.
 #
 #	tests/deps.sh [build] [test] [lint] [packages]	(default: all four)
+#	tests/deps.sh cross-arm64 | cross-amd64		what builds for a machine of the other kind
+#	tests/deps.sh --libraries	only names the libraries' Debian packages
 #
 # Silent, and without a look at the network, when nothing is missing.  Installs
 # on Debian 12 and later, as root; elsewhere it says what is needed and fails.
@@ -11,6 +13,9 @@
 # it usually comes in, so a compiler from another source is as good.
 
 set -u
+
+# shellcheck source=tests/apt.sh
+. "$(dirname "$0")/apt.sh"
 
 # group  kind  what (for libraries: pkg-config name and least version)  Debian package  openEuler, Fedora packages
 needs() {
@@ -44,6 +49,8 @@ needs() {
 	packages cmd groff               groff-base        groff
 	packages cmd mandoc              mandoc            mandoc
 	packages cmd debootstrap         debootstrap       debootstrap
+	cross-arm64 cmd aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu gcc-aarch64-linux-gnu
+	cross-amd64 cmd x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu gcc-x86_64-linux-gnu
 	END
 }
 
@@ -114,16 +121,8 @@ install_backports() {
 	# shellcheck disable=SC2064	# now: it is this folder
 	trap "rm -rf '$state'" EXIT
 	trap 'exit 1' HUP INT TERM
-	mkdir -p "$state/lists/partial" "$state/cache/archives/partial"
-	chmod -R a+rX "$state"		# apt fetches as a user of its own
-
-	# The mirror is the one this machine already uses.
-	# shellcheck disable=SC2016	# apt expands these, not the shell
-	apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(CODENAME)' 'Created-By: Packages' |
-	awk '
-	$3 == "bookworm" && !backports++ { print "deb", $1, "bookworm-backports", "main" }
-	$3 ~ /^bookworm(-security|-updates)?$/ && !seen[$1, $2]++ { print "deb", $1, $2, "main" }
-	' >"$state/sources.list"
+	apt_sources bookworm-backports bookworm bookworm-updates bookworm-security \
+		>"$state/sources.list"
 	if ! [ -s "$state/sources.list" ]; then
 		say "apt knows no mirror of bookworm: run 'apt-get update', or add one to its sources"
 		return 1
@@ -136,12 +135,7 @@ install_backports() {
 		apt_install -t bookworm-backports "$@"
 		return
 	fi
-	cat >"$state/apt.conf" <<-END
-	Dir::Etc::sourcelist "$state/sources.list";
-	Dir::Etc::sourceparts "-";
-	Dir::State::lists "$state/lists";
-	Dir::Cache "$state/cache";
-	END
+	apt_state "$state" </dev/null || return 1
 	(
 		export APT_CONFIG="$state/apt.conf"
 		apt update && apt_install -t bookworm-backports "$@"
@@ -170,6 +164,11 @@ install_debian() {
 		install_backports $backports || return 1
 	fi
 }
+
+if [ "$*" = --libraries ]; then
+	needs | awk '($1 == "build" || $1 == "test") && $2 ~ /^(lib|file)$/ { print $4 }'
+	exit
+fi
 
 groups=${*:-build test lint packages}
 rows=$(missing)
