@@ -16,15 +16,66 @@ PYTHON	   ?= python3
 # bpftool is in sbin, which the PATH of an ordinary user lacks.
 BPFTOOL	   ?= $(or $(shell PATH="$$PATH:/usr/sbin:/sbin"; command -v bpftool),bpftool)
 
-# The names that libbpf's bpf_tracing.h knows architectures by.  The compiler
-# is asked first so that a cross compiler needs no second setting.
-MACHINE	  := $(shell $(CC) -dumpmachine 2>/dev/null || uname -m)
-CPU	  := $(firstword $(subst -, ,$(MACHINE)))
-ARCH	  ?= $(patsubst aarch64,arm64,$(patsubst x86_64,x86,$(CPU)))
+# The machine to build for: ARCH, by anybody's name of it, or else what the
+# compiler builds for.  If it is not this one, everything goes into a folder of
+# its own, and a compiler of Debian's is taken unless CC names one.
+HOST_CPU  := $(shell uname -m)
+CPU	  := $(patsubst arm64,aarch64,$(patsubst amd64,x86_64,$(patsubst x86,x86_64,$(ARCH))))
+ifneq ($(filter-out $(HOST_CPU),$(CPU)),)
+ifeq ($(origin CC),default)
+CC	  := $(CPU)-linux-gnu-gcc
+CROSS_GROUP = cross-$(DEB_ARCH)
+endif
+ifeq ($(origin AR),default)
+AR	  := $(CPU)-linux-gnu-ar
+endif
+endif
+CC_CPU	  := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine 2>/dev/null)) $(CPU) $(HOST_CPU))
+CPU	  := $(or $(CPU),$(CC_CPU))
+ifneq ($(CPU),$(CC_CPU))
+$(error ARCH=$(ARCH), but CC=$(CC) builds for $(CC_CPU): name another compiler, or none)
+endif
+ifeq ($(filter x86_64 aarch64,$(CPU)),)
+$(error aclguard is for x86_64 and aarch64, alias amd64 and arm64, not for $(CPU))
+endif
+# By the names of Debian and of libbpf's bpf_tracing.h.
+DEB_ARCH  := $(patsubst aarch64,arm64,$(patsubst x86_64,amd64,$(CPU)))
+BPF_ARCH  := $(patsubst amd64,x86,$(DEB_ARCH))
+
+TOP	  := $(BUILD)
+CROSS	  := $(filter-out $(HOST_CPU),$(CPU))
+ifneq ($(CROSS),)
+TOP	  := $(BUILD:%/$(DEB_ARCH)=%)
+override BUILD := $(TOP)/$(DEB_ARCH)
+ifneq ($(filter check check-unit check-model check-san bench demo fuzz lint,$(MAKECMDGOALS)),)
+$(error programs for $(CPU) do not run here: no ARCH with $(MAKECMDGOALS))
+endif
+endif
+
+# Libraries of another machine, and complete static ones, come from a sysroot, which
+# is made of Debian's packages unless SYSROOT names another (empty: the system's).
+CACHE	  ?= $(TOP)/cache
+ifneq ($(CROSS)$(filter 1,$(STATIC)),)
+ifeq ($(origin SYSROOT),undefined)
+SYSROOT	  := $(abspath $(TOP))/sysroot-$(DEB_ARCH)
+SYSROOT_MADE := $(SYSROOT)/.made
+endif
+endif
+ifneq ($(SYSROOT),)
+SYSROOT_FLAGS := --sysroot=$(SYSROOT)
+override PKG_CONFIG := PKG_CONFIG_PATH= PKG_CONFIG_SYSROOT_DIR=$(SYSROOT) \
+	  PKG_CONFIG_LIBDIR=$(SYSROOT)/usr/lib/$(CPU)-linux-gnu/pkgconfig:$(SYSROOT)/usr/lib64/pkgconfig:$(SYSROOT)/usr/share/pkgconfig \
+	  $(PKG_CONFIG)
+endif
+
 # Where <asm/types.h> is, which clang -target bpf does not look for by itself.  Not
 # every clang knows -print-multiarch.
+ifneq ($(SYSROOT),)
+ASM_DIR	  := $(SYSROOT)/usr/include/$(CPU)-linux-gnu $(SYSROOT)/usr/include
+else
 ASM_DIR	  := $(patsubst %/asm/types.h,%,$(firstword $(wildcard \
 	     /usr/include/$(CPU)-linux-gnu*/asm/types.h /usr/$(CPU)-linux-gnu*/include/asm/types.h)))
+endif
 
 ifeq ($(V),1)
 Q   =
@@ -47,11 +98,17 @@ override CFLAGS := $(filter-out $(OUR_CFLAGS),$(CFLAGS)) $(OUR_CFLAGS)
 ifeq ($(SAN),1)
 O	  := $(BUILD)/san
 SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all
+else ifeq ($(STATIC),1)
+# What cannot be static is left out, and named by --version.
+O	  := $(BUILD)/static
+STATIC_WITHOUT := nothing
+STATIC_FLAGS := -fPIE -DACLGUARD_STATIC=\"$(STATIC_WITHOUT)\"
+STATIC_LDFLAGS := -static-pie
 else
 O	  := $(BUILD)
 endif
 
-pc_libs = $(or $(shell $(PKG_CONFIG) --libs $(1) 2>/dev/null),$(2))
+pc_libs = $(or $(shell $(PKG_CONFIG) $(if $(STATIC_LDFLAGS),--static) --libs $(1) 2>/dev/null),$(2))
 
 APP_CPPFLAGS = -Isrc -Iinclude -I$(BUILD) -DACLGUARD_VERSION=\"$(VERSION)\" \
 	       $(shell $(PKG_CONFIG) --cflags json-c libelf 2>/dev/null)
@@ -61,17 +118,19 @@ APP_LIBS     = -l:libbpf.a -Wl,--as-needed \
 	       $(call pc_libs,json-c,-ljson-c) \
 	       $(call pc_libs,libcap-ng,-lcap-ng) \
 	       $(call pc_libs,libseccomp,-lseccomp) -pthread
-APP_CC	     = $(CC) $(CPPFLAGS) $(APP_CPPFLAGS) $(CFLAGS) $(SAN_FLAGS) -pthread
-APP_LD	     = $(CC) $(CFLAGS) $(SAN_FLAGS) $(LDFLAGS)
+APP_CC	     = $(CC) $(SYSROOT_FLAGS) $(CPPFLAGS) $(APP_CPPFLAGS) $(CFLAGS) $(SAN_FLAGS) \
+	       $(STATIC_FLAGS) -pthread
+APP_LD	     = $(CC) $(SYSROOT_FLAGS) $(CFLAGS) $(SAN_FLAGS) $(STATIC_LDFLAGS) $(LDFLAGS)
 
 # -mcpu=v2: the oldest supported kernel, 5.10, has no atomics that fetch.
-BPF_CC	     = $(CLANG) -g -O2 -Wall $(WERROR) -target bpf -mcpu=v2 -D__TARGET_ARCH_$(ARCH) \
+BPF_CC	     = $(CLANG) -g -O2 -Wall $(WERROR) -target bpf -mcpu=v2 -D__TARGET_ARCH_$(BPF_ARCH) \
 	       -Iinclude -Ibpf $(shell $(PKG_CONFIG) --cflags libbpf 2>/dev/null) \
 	       $(addprefix -I,$(ASM_DIR))
 
 BPF_OBJ	:= $(BUILD)/aclguard.bpf.o
 SKEL	:= $(BUILD)/aclguard.skel.h
 APP	:= $(O)/aclguard
+STATIC_APP := $(BUILD)/static/aclguard
 LIB	:= $(O)/libaclguard.a
 OBJS	:= $(patsubst src/%.c,$(O)/src/%.o,$(wildcard src/*.c))
 
@@ -83,9 +142,10 @@ UNIT_HELPERS := $(patsubst tests/unit/%.c,$(O)/unit/%.o,\
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
-.PHONY: all unit
+.PHONY: all unit static
 all: $(APP)		## build aclguard (default)
 unit: $(UNIT_TESTS)	## build the unit tests
+static: $(STATIC_APP)	## build one executable that needs no library, $(BUILD)/static/aclguard
 
 # The simulated runtime and the programs that use it.
 -include tests/sim/sim.mk tests/scenarios/scenarios.mk
@@ -93,16 +153,25 @@ SIM_TARGETS := $(if $(SIM_LIBS),sim) $(if $(SCENARIOS),scenarios)
 
 # Objects are made anew when the compiler or its flags change.
 FLAGS := $(O)/.flags
-$(FLAGS): FORCE
+$(FLAGS): FORCE $(SYSROOT_MADE)
 	$(Q)mkdir -p $(@D)
 	$(Q)printf '%s\n' '$(APP_CC)' '$(BPF_CC)' | cmp -s - $@ || \
 		printf '%s\n' '$(APP_CC)' '$(BPF_CC)' > $@
 FORCE:
 .PHONY: FORCE
 
+# Root gets a compiler for it, too, and what else is missing.
+ifneq ($(SYSROOT_MADE),)
+$(SYSROOT_MADE): tests/sysroot.sh tests/apt.sh tests/deps.sh
+	$(call msg,SYSROOT,$(@D))
+	$(if $(CROSS_GROUP),$(Q)sh tests/deps.sh $$([ "$$(id -u)" != 0 ] || echo build) $(CROSS_GROUP))
+	$(Q)sh tests/sysroot.sh $(DEB_ARCH) $(@D) $(CACHE)
+	$(Q)touch $@
+endif
+
 # --- BPF --------------------------------------------------------------------
 
-$(BPF_OBJ): bpf/aclguard.bpf.c
+$(BPF_OBJ): bpf/aclguard.bpf.c | $(SYSROOT_MADE)
 	$(call msg,BPF,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(BPF_CC) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
@@ -126,9 +195,19 @@ $(LIB): $(filter-out $(O)/src/main.o,$(OBJS))
 	$(Q)mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
+# Said of a part of libcap-ng that we do not use.
+STATIC_SAID = in function .capng_change_id|Using .(initgroups|getpwuid). in statically
+
 $(APP): $(OBJS)
 	$(call msg,LINK,$@)
-	$(Q)$(APP_LD) $^ $(APP_LIBS) -o $@
+	$(Q)$(APP_LD) $^ $(APP_LIBS) -o $@ $(if $(STATIC_LDFLAGS),2> $@.said || status=$$?; \
+		grep -vE '$(STATIC_SAID)' $@.said >&2; rm $@.said; exit $${status:-0})
+
+# Its make makes this in a build of its own; what both would make comes first.
+ifneq ($(STATIC_APP),$(APP))
+$(STATIC_APP): FORCE | $(SYSROOT_MADE) $(SKEL)
+	$(Q)$(MAKE) STATIC=1 $@
+endif
 
 # --- unit tests -------------------------------------------------------------
 
@@ -273,6 +352,11 @@ help:			## show this
 		$(filter %.mk Makefile,$(MAKEFILE_LIST)) | expand -t 16
 	@echo 'Variables:'
 	@echo '  V=1           show the commands'
+	@echo '  ARCH=         the machine to build for, amd64 or arm64 (this one); another'
+	@echo '                one goes into $$(BUILD)/$$(ARCH)'
+	@echo '  STATIC=1      what make static sets, for install'
+	@echo '  SYSROOT=      libraries for ARCH and static (made of packages); empty: the system'
+	@echo '  CACHE=        where downloads are kept ($$(BUILD)/cache)'
 	@echo '  SAN=1         build user space with sanitizers, in $$(BUILD)/san'
 	@echo '  CC=, CLANG=   the compilers of user space and of the BPF programs'
 	@echo '  BUILD=        where to build (build)'

@@ -13,8 +13,6 @@
 RELEASE	 ?= 1
 PACKAGES := $(BUILD)/packages
 PACKAGED ?= $(or $(STATIC_APP),$(APP))
-DEB_ARCH := $(patsubst x86,amd64,$(ARCH))
-RPM_ARCH := $(patsubst x86,x86_64,$(patsubst arm64,aarch64,$(ARCH)))
 DEB	 := $(PACKAGES)/aclguard_$(VERSION)-$(RELEASE)_$(DEB_ARCH).deb
 STRIPPED := $(BUILD)/stripped/aclguard
 DIST	 := $(PACKAGES)/aclguard-$(VERSION).tar.gz
@@ -99,7 +97,7 @@ dist:			## make the source tarball
 rpm: $(STRIPPED) dist	## make a package for openEuler, and its source package
 	$(Q)rm -rf $(BUILD)/rpm && mkdir -p $(BUILD)/rpm
 	$(Q)SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) rpmbuild -ba --quiet --nodeps \
-		--target $(RPM_ARCH)-linux --with prebuilt \
+		--target $(CPU)-linux --with prebuilt \
 		--define 'program $(abspath $(STRIPPED))' --define '_docdir_fmt %%{NAME}' \
 		--define '_topdir $(abspath $(BUILD)/rpm)' --define '_sourcedir $(abspath $(PACKAGES))' \
 		--define '_rpmdir $(abspath $(PACKAGES))' --define '_srcrpmdir $(abspath $(PACKAGES))' \

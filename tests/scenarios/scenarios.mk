@@ -20,7 +20,7 @@ SCENARIO_PROGRAMS := $(foreach s,$(SCENARIOS),$(SCENARIO_OUT)/ascendcl/$s $(SCEN
 scenarios: $(SCENARIO_PROGRAMS)	## build the scenario programs
 
 # Frames, and no jumps in place of calls: the tests compare stacks.
-SCENARIO_CC = $(CC) $(CPPFLAGS) -Itests/sim/include -Iinclude -D_GNU_SOURCE $(CFLAGS) \
+SCENARIO_CC = $(CC) $(SYSROOT_FLAGS) $(CPPFLAGS) -Itests/sim/include -Iinclude -D_GNU_SOURCE $(CFLAGS) \
 	      -std=gnu11 -fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-lto -pthread \
 	      $(SIM_CFLAGS) $(SCENARIO_CFLAGS)
 

@@ -33,10 +33,10 @@ SIM_LIBS := $(SIM_OUT)/mono/libascendcl.so \
 sim: $(SIM_LIBS)	## build the simulated runtime, in all its shapes
 
 # -g so that a stack through it can be read; no LTO, which would inline the entries.
-SIM_CC = $(CC) $(CPPFLAGS) $(SIM_CPPFLAGS) $(CFLAGS) -std=gnu11 -fPIC -fvisibility=hidden \
+SIM_CC = $(CC) $(SYSROOT_FLAGS) $(CPPFLAGS) $(SIM_CPPFLAGS) $(CFLAGS) -std=gnu11 -fPIC -fvisibility=hidden \
 	 -fno-omit-frame-pointer -fno-lto -pthread $(SIM_CFLAGS)
 # nodelete: the streams' threads outlive a dlclose.
-SIM_LD = $(CC) $(CFLAGS) $(SIM_CFLAGS) -shared -pthread -fno-lto -Wl,-z,nodelete -Wl,-z,now \
+SIM_LD = $(CC) $(SYSROOT_FLAGS) $(CFLAGS) $(SIM_CFLAGS) -shared -pthread -fno-lto -Wl,-z,nodelete -Wl,-z,now \
 	 $(LDFLAGS) -Wl,-soname,$(@F)
 
 # The bodies, three times: under the public names, as aclrtXImpl, and as
@@ -55,6 +55,9 @@ $(SIM_HIDDEN): $(SIM_OUT)/obj/hidden/%.o: $(SIM_DIR)/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(SIM_CC) -DSIM_IMPL -DSIM_EXPORT= -MMD -MP -c $< -o $@
+
+$(SIM_PUB) $(SIM_IMPL) $(SIM_HIDDEN) $(SIM_LIBS): | $(SYSROOT_MADE)
+$(patsubst %,$(SIM_OUT)/obj/forward-%.o,impl next-jmp next-call $(SIM_PROLOGUES:%=hidden-%)): | $(SYSROOT_MADE)
 
 sim_upper = $(shell printf '%s' '$(1)' | tr a-z A-Z)
 
