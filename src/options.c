@@ -14,7 +14,13 @@
 #include "record.h"
 #include "rules.h"
 
-const char *argp_program_version = "aclguard " ACLGUARD_VERSION;
+#ifdef ACLGUARD_STATIC /* what had to be left out */
+#define BUILT " (static, left out: " ACLGUARD_STATIC ")"
+#else
+#define BUILT ""
+#endif
+
+const char *argp_program_version = "aclguard " ACLGUARD_VERSION BUILT;
 
 enum {
 	OPT_RULE = 256,
