@@ -40,7 +40,8 @@
 #include "verdict.h"
 
 struct acl_env {
-	__u64 pos; /* of the entry or return being handled */
+	__u64 pos;   /* of the entry or return being handled */
+	__u64 asked; /* at the return of a stream query: its entry */
 	__u64 inc;
 	__u32 tgid;
 	__u32 tid;
@@ -201,8 +202,10 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 		}
 		break;
 	case ACL_R_ST_QUERY:
-		if (!ret && out->out_ok && (__u32)out->out == 0)
+		if (!ret && out->out_ok && (__u32)out->out == 0) {
+			env->asked = f->pos;
 			acl_leave__stream(env, f, ACL_LEARN_QUERIED, ACL_LEARN_QUERIED);
+		}
 		break;
 	case ACL_R_ST_DESTROY:
 	case ACL_R_ST_DESTROY_FORCE:

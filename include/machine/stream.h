@@ -88,7 +88,7 @@ ACL_OUTLINE void acl_stream__learn(struct acl_env *env, __u64 id, __u64 pos, enu
 	} else if (kind == ACL_LEARN_QUERIED) {
 		if (s->queried < pos) {
 			s->queried = pos;
-			s->query_pos = env->pos;
+			s->query_pos = env->asked;
 		}
 	} else if (s->polled < pos) {
 		s->polled = pos;

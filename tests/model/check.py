@@ -203,6 +203,8 @@ def differs(ours, said):
     if ours.poll_position is not None and ours.rule == "free-before-destroy" and \
        (ours.poll_position, ours.poll_event) != (said.poll, said.handle):
         return f"poll at {ours.poll_position} / {said.poll}"
+    if ours.rule == "free-after-stream-query" and ours.poll_position != said.poll:
+        return f"query at {ours.poll_position} / {said.poll}"
     if ours.rule == "copy-after-free":
         return None
     if ours.object != (said.base or said.pointer):

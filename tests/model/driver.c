@@ -48,7 +48,8 @@ static void on_violation(void *arg, const struct acl_violation *v)
 	printf("V %llu %u %u %u %u %u %u %u %d %llu %llu %llu %llu %llu %llu %llu %llu\n",
 	       v->h.time, v->h.tgid, v->h.tid, v->call, v->rule, v->level, v->evidence, v->suspects,
 	       v->ret, v->id, v->ptr, v->buf.base, v->ended.base, v->stream.handle, v->copy.pos,
-	       v->poll.pos, v->poll.handle);
+	       v->rule == ACL_RULE_FREE_AFTER_STREAM_QUERY ? v->stream.query_pos : v->poll.pos,
+	       v->poll.handle);
 }
 
 static void on_sequel(void *arg, const struct acl_sequel *s)
