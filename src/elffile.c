@@ -449,7 +449,7 @@ static bool is_defined_function(const Elf64_Sym *s)
 
 typedef int (*raw_sym_fn)(const Elf64_Sym *sym, void *ctx);
 
-/* Call fn for each defined function, reading the table in pieces. */
+/* Call fn for each symbol, reading the table in pieces. */
 static int walk_table(struct elffile *ef, const struct symtab *st, raw_sym_fn fn, void *ctx)
 {
 	Elf64_Sym *chunk;
@@ -462,10 +462,8 @@ static int walk_table(struct elffile *ef, const struct symtab *st, raw_sym_fn fn
 	for (i = 0; !err && i < st->count; i += n) {
 		n = st->count - i < SYMBOLS_CHUNK ? st->count - i : SYMBOLS_CHUNK;
 		err = read_at(ef, st->offset + i * sizeof(*chunk), chunk, n * sizeof(*chunk));
-		for (k = 0; !err && k < n; k++) {
-			if (is_defined_function(&chunk[k]))
-				err = fn(&chunk[k], ctx);
-		}
+		for (k = 0; !err && k < n; k++)
+			err = fn(&chunk[k], ctx);
 	}
 	free(chunk);
 	return err;
@@ -489,7 +487,9 @@ static int give_function(const Elf64_Sym *s, void *ctx)
 		.global = ELF64_ST_BIND(s->st_info) != STB_LOCAL,
 	};
 
-	return s->st_name < w->table.str_size ? w->fn(&sym, w->ctx) : 0;
+	if (!is_defined_function(s) || s->st_name >= w->table.str_size)
+		return 0;
+	return w->fn(&sym, w->ctx);
 }
 
 int elffile__walk_functions(struct elffile *ef, enum elffile_table table, elffile_sym_fn fn,
@@ -516,7 +516,8 @@ struct lookup {
 	struct wanted *wanted; /* sorted by name */
 	size_t n;
 	size_t longest;
-	struct elffile_func *out;
+	struct elffile_func *out; /* looking for functions */
+	bool *imported;		  /* looking for imports */
 };
 
 static int by_name(const void *a, const void *b)
@@ -558,24 +559,30 @@ static const Elf64_Phdr *probeable(const struct elffile *ef, const Elf64_Sym *s)
 	return segment_at_addr(ef, s->st_value, s->st_size ? s->st_size : 1, PF_X);
 }
 
-static int match_symbol(const Elf64_Sym *s, void *ctx)
+static struct wanted *wanted_of(const struct lookup *l, const Elf64_Sym *s)
+{
+	const char *name;
+	size_t room;
+
+	if (s->st_name >= l->strings_len)
+		return NULL;
+	name = l->strings + s->st_name;
+	room = l->strings_len - s->st_name;
+	if (room > l->longest + 1)
+		room = l->longest + 1;
+	return memchr(name, '\0', room) ? find_wanted(l, name) : NULL;
+}
+
+static int match_function(const Elf64_Sym *s, void *ctx)
 {
 	struct lookup *l = ctx;
 	struct elffile_func *f;
 	const Elf64_Phdr *ph;
 	struct wanted *w;
-	const char *name;
-	size_t room;
 
-	if (s->st_name >= l->strings_len)
+	if (!is_defined_function(s))
 		return 0;
-	name = l->strings + s->st_name;
-	room = l->strings_len - s->st_name;
-	if (room > l->longest + 1)
-		room = l->longest + 1;
-	if (!memchr(name, '\0', room))
-		return 0;
-	w = find_wanted(l, name);
+	w = wanted_of(l, s);
 	ph = w ? probeable(l->ef, s) : NULL;
 	if (!ph)
 		return 0;
@@ -610,8 +617,18 @@ static int prepare_wanted(struct lookup *l, const char *const *names, size_t n)
 	return 0;
 }
 
+static int match_import(const Elf64_Sym *s, void *ctx)
+{
+	struct lookup *l = ctx;
+	struct wanted *w = s->st_shndx == SHN_UNDEF ? wanted_of(l, s) : NULL;
+
+	if (w)
+		l->imported[w->index] = true;
+	return 0;
+}
+
 /* Give repeated names the same answer, and count. */
-static int count_found(struct lookup *l)
+static int count_functions(struct lookup *l)
 {
 	int found = 0;
 	size_t i;
@@ -626,32 +643,91 @@ static int count_found(struct lookup *l)
 	return found;
 }
 
-int elffile__find_functions(struct elffile *ef, const char *const *names, size_t n,
-			    struct elffile_func *out)
+static int count_imports(struct lookup *l)
 {
-	struct lookup l = { .ef = ef, .out = out };
+	int found = 0;
+	size_t i;
+
+	for (i = 0; i < l->n; i++) {
+		bool *f = &l->imported[l->wanted[i].index];
+
+		if (i > 0 && strcmp(l->wanted[i].name, l->wanted[i - 1].name) == 0)
+			*f = l->imported[l->wanted[i - 1].index];
+		found += *f;
+	}
+	return found;
+}
+
+/* Looks in .dynsym for what l->out or l->imported is to be filled with. */
+static int look_up(struct lookup *l, const char *const *names, size_t n)
+{
 	struct symtab st;
 	char *strings;
 	int err;
 
-	if (n)
-		memset(out, 0, n * sizeof(*out));
-	err = find_symtab(ef, SHT_DYNSYM, &st);
+	err = find_symtab(l->ef, SHT_DYNSYM, &st);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	strings = read_range(ef, st.str_offset, st.str_size, &err);
+	strings = read_range(l->ef, st.str_offset, st.str_size, &err);
 	if (!strings)
 		return err;
-	l.strings = strings;
-	l.strings_len = st.str_size;
-	err = prepare_wanted(&l, names, n);
+	l->strings = strings;
+	l->strings_len = st.str_size;
+	err = prepare_wanted(l, names, n);
 	if (!err)
-		err = walk_table(ef, &st, match_symbol, &l);
+		err = walk_table(l->ef, &st, l->out ? match_function : match_import, l);
 	if (!err)
-		err = count_found(&l);
-	free(l.wanted);
+		err = l->out ? count_functions(l) : count_imports(l);
+	free(l->wanted);
 	free(strings);
 	return err;
+}
+
+int elffile__find_functions(struct elffile *ef, const char *const *names, size_t n,
+			    struct elffile_func *out)
+{
+	struct lookup l = { .ef = ef, .out = out };
+
+	if (n)
+		memset(out, 0, n * sizeof(*out));
+	return look_up(&l, names, n);
+}
+
+int elffile__find_imports(struct elffile *ef, const char *const *names, size_t n, bool *found)
+{
+	struct lookup l = { .ef = ef, .imported = found };
+
+	if (n)
+		memset(found, 0, n * sizeof(*found));
+	return look_up(&l, names, n);
+}
+
+int elffile__has_section(struct elffile *ef, const char *name)
+{
+	const Elf64_Ehdr *eh = &ef->ehdr;
+	const Elf64_Shdr *str;
+	size_t n = strlen(name) + 1, i;
+	char buf[64];
+	int err = load_sections(ef);
+
+	if (err)
+		return err == -ENOENT ? 0 : err;
+	i = eh->e_shstrndx == SHN_XINDEX ? ef->shdrs[0].sh_link : eh->e_shstrndx;
+	if (i >= ef->shnum || n > sizeof(buf))
+		return -ENOEXEC;
+	str = &ef->shdrs[i];
+	if (!in_range(str->sh_offset, str->sh_size, ef->size))
+		return -ENOEXEC;
+	for (i = 0; i < ef->shnum; i++) {
+		if (!in_range(ef->shdrs[i].sh_name, n, str->sh_size))
+			continue;
+		err = read_at(ef, str->sh_offset + ef->shdrs[i].sh_name, buf, n);
+		if (err)
+			return err;
+		if (memcmp(buf, name, n) == 0)
+			return 1;
+	}
+	return 0;
 }
 
 static bool is_object_named(const struct elffile *ef, const struct symtab *st, const Elf64_Sym *s,

@@ -109,6 +109,15 @@ int elffile__find_functions(struct elffile *ef, const char *const *names, size_t
 int elffile__find_object(struct elffile *ef, const char *name, uint64_t *addr);
 
 /*
+ * Which of n names the file asks other files for: undefined in .dynsym, by
+ * exact name.  Returns how many were found; a file without a .dynsym has none.
+ */
+int elffile__find_imports(struct elffile *ef, const char *const *names, size_t n, bool *found);
+
+/* Whether the file has a section of this name.  1, 0 or -errno. */
+int elffile__has_section(struct elffile *ef, const char *name);
+
+/*
  * Call fn for each function defined in the table.  The address was compared
  * with nothing: it is what the file says.  -ENOENT: there is no such table.
  */

@@ -30,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct elffile_func funcs[ACL_C_MAX];
 	uint8_t id[ELFFILE_BUILD_ID_MAX], code[16];
+	bool imported[ACL_C_MAX];
 	struct elffile *ef;
 
 	if (elffile__open_mem(data, size, &ef))
@@ -41,6 +42,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					abort();
 				elffile__read_code(ef, funcs[i].offset, code, sizeof(code));
 			}
+	elffile__find_imports(ef, names, ACL_C_MAX, imported);
+	elffile__has_section(ef, ".go.buildinfo");
 	elffile__defines_acl(ef);
 	elffile__walk_functions(ef, ELFFILE_DYNSYM, count, ef);
 	elffile__walk_functions(ef, ELFFILE_SYMTAB, count, ef);

@@ -239,6 +239,52 @@ static int join(const char *s, size_t len, void *ctx)
 	return 0;
 }
 
+static void finds_imports(void **state)
+{
+	static const char *const names[] = { "rtMemcpyAsync", "aclrtFreeHost", "rtFreeHost",
+					     "rtMemcpyAsync" };
+	struct elf_build b = elf_build__new();
+	struct opened o;
+	Elf64_Sym *s;
+	bool found[4];
+
+	(void)state;
+	elf_build__func(&b, "rtMemcpyAsync", 0, 0)->st_shndx = SHN_UNDEF;
+	elf_build__func(&b, "rtMemcpyAsyncMore", 0, 0)->st_shndx = SHN_UNDEF;
+	s = elf_build__func(&b, "rtFreeHost", 0, 0);
+	s->st_shndx = SHN_UNDEF;
+	s->st_info = ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE); /* as linkers leave it */
+	o = open_build(&b);
+	/* what it defines it does not ask for */
+	assert_int_equal(elffile__find_imports(o.ef, names, 4, found), 3);
+	assert_true(found[0] && !found[1] && found[2] && found[3]);
+	opened_close(&o);
+	free(b.img);
+}
+
+static void finds_sections(void **state)
+{
+	struct elf_build b = elf_build__new();
+	struct opened o;
+	uint32_t name;
+
+	(void)state;
+	name = elf_build__str(&b, ".go.buildinfo");
+	b.img->sh[IMG_SH_TEXT].sh_name = name;
+	b.img->sh[IMG_SH_DYNSYM].sh_name = UINT32_MAX;
+	b.img->eh.e_shstrndx = IMG_SH_DYNSTR;
+	o = open_build(&b);
+	assert_int_equal(elffile__has_section(o.ef, ".go.buildinfo"), 1);
+	assert_int_equal(elffile__has_section(o.ef, ".go.buildinf"), 0);
+	assert_int_equal(elffile__has_section(o.ef, "go.buildinfo"), 0);
+	opened_close(&o);
+	b.img->eh.e_shstrndx = IMG_SH_COUNT;
+	o = open_build(&b);
+	assert_int_equal(elffile__has_section(o.ef, ".go.buildinfo"), -ENOEXEC);
+	opened_close(&o);
+	free(b.img);
+}
+
 static void reads_the_dynamic_section(void **state)
 {
 	struct elf_build b = elf_build__new();
@@ -381,6 +427,7 @@ static void exercise(const void *data, size_t size)
 {
 	uint8_t id[ELFFILE_BUILD_ID_MAX], code[16];
 	struct elffile_func f[ACL_NAMES];
+	bool imported[ACL_NAMES];
 	struct elffile *ef;
 	uint64_t v;
 	int i, n;
@@ -398,6 +445,9 @@ static void exercise(const void *data, size_t size)
 	elffile__walk_functions(ef, ELFFILE_DYNSYM, count_func, ef);
 	elffile__walk_functions(ef, ELFFILE_SYMTAB, count_func, ef);
 	elffile__walk_dynamic(ef, DT_NEEDED, ignore, NULL);
+	n = elffile__find_imports(ef, acl_names, ACL_NAMES, imported);
+	assert_true(n <= (int)ACL_NAMES);
+	assert_true(elffile__has_section(ef, ".text") <= 1);
 	n = elffile__build_id(ef, id);
 	assert_true(n < 0 || (n > 0 && n <= ELFFILE_BUILD_ID_MAX));
 	if (elffile__offset_to_addr(ef, IMG_TEXT_OFFSET, &v) == 0)
@@ -690,6 +740,8 @@ int main(void)
 		cmocka_unit_test(refuses_what_cannot_be_probed),
 		cmocka_unit_test(takes_names_of_any_length),
 		cmocka_unit_test(knows_the_runtime),
+		cmocka_unit_test(finds_imports),
+		cmocka_unit_test(finds_sections),
 		cmocka_unit_test(reads_the_dynamic_section),
 		cmocka_unit_test(reads_the_build_id),
 		cmocka_unit_test(reads_code),
