@@ -556,11 +556,11 @@ struct loader_map {
 	__u64 next;
 };
 
-/* The end of a name that is at least 16 characters long, as numbers. */
-#define END_ASCENDCL 0x6f732e6c63646e65ULL /* "endcl.so" after "libasc" */
-#define MID_ASCENDCL 0x6373616269ULL	   /* "ibasc" */
-#define END_ACL_RT 0x6f732e74725f6c63ULL   /* "cl_rt.so" after "liba" */
-#define MID_ACL_RT 0x6162696cULL	   /* "liba" */
+/* The end of a name, as numbers. */
+#define END_ASCENDCL 0x6f732e6c63646e65ULL /* "endcl.so" */
+#define MID_ASCENDCL 0x63736162U	   /* "basc" before it */
+#define END_ACL_RT 0x6f732e74725f6c63ULL   /* "cl_rt.so" */
+#define MID_ACL_RT 0x6162696cU		   /* "liba" */
 
 /*
  * Whether the file is named like the runtime: libascendcl.so or libacl_rt.so.
@@ -569,19 +569,19 @@ struct loader_map {
 __attribute__((noinline)) int loader_name__is_runtime(__u64 name)
 {
 	char buf[LOADER_NAME_MAX];
-	__u64 end[2] = {};
+	__u64 end = 0;
+	__u32 mid = 0;
 	long len = bpf_probe_read_user_str(buf, sizeof(buf), (void *)name);
 
 	if (len == sizeof(buf))
 		return 1;
 	if (len < 13) /* "libacl_rt.so" and its end */
 		return 0;
-	if (len < 17)
-		return buf[0] == 'l' && buf[1] == 'i' && buf[2] == 'b' && buf[3] == 'a';
-	if (bpf_probe_read_user(end, sizeof(end), (void *)(name + len - 17)))
+	if (bpf_probe_read_user(&end, sizeof(end), (void *)(name + len - 9)) ||
+	    bpf_probe_read_user(&mid, sizeof(mid), (void *)(name + len - 13)))
 		return 0;
-	return (end[1] == END_ASCENDCL && end[0] >> 24 == MID_ASCENDCL) ||
-	       (end[1] == END_ACL_RT && end[0] >> 32 == MID_ACL_RT);
+	return (end == END_ASCENDCL && mid == MID_ASCENDCL) ||
+	       (end == END_ACL_RT && mid == MID_ACL_RT);
 }
 
 /* The state of the loader whose hook is at `ip`; 0 where it is not known. */

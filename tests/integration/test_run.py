@@ -377,6 +377,13 @@ def test_path():
     one_violation_each(ended, ended.lines())
 
 
+def test_short_path():
+    """a library with a short name is waited for as any other"""
+    ended = world.guarded([world.scenario("pcd_order", "split"), 1], shape="split", race="certain",
+                          env={"LD_LIBRARY_PATH": "."}, cwd=world.runtime("split"))
+    one_violation_each(ended, ended.lines())
+
+
 def test_static():
     """a program without a dynamic loader runs, and what it starts is watched"""
     source = world.scratch("static.c")
@@ -441,8 +448,8 @@ def all_tests():
         test_history_stacks, test_exit_status, test_death_by_signal, test_error_exitcode, test_pipes,
         test_output_streams, test_stderr, test_output_file, test_pid, test_inheritance,
         test_signals_reach_the_program, test_default_signals, test_terminal, test_control_c,
-        test_python, test_script, test_path, test_static, test_background, test_killed,
-        test_killed_older)
+        test_python, test_script, test_path, test_short_path, test_static, test_background,
+        test_killed, test_killed_older)
     for shape in "mono", "split", "both":
         library = "libacl_rt.so" if shape == "split" else "libascendcl.so"
         tests += [
