@@ -1,80 +1,83 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * Attaching.  By uprobe_multi a library needs two links: one for all entries,
- * which a cookie tells apart, and one for all returns.  Without it, each
- * function needs one or two of its own, and taking one out makes the kernel
- * wait tens of milliseconds, so that is done by many threads at once.
+ * Which files are probed.  A file that was looked at is remembered by what it
+ * is, not by its name.  Where one lies on an overlay, each container gives it a
+ * device number of its own: whether it is one that is probed already is seen in
+ * the memory of who maps it, where the probes are.
  */
 #define _GNU_SOURCE
 #include "probes.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
-#include <pthread.h>
+#include <inttypes.h>
 #include <search.h>
-#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "records.h" /* for the skeleton */
 #include "aclguard.skel.h"
+#include "attach.h"
 #include "calls.h"
 #include "elffile.h"
 #include "escape.h"
 #include "exits.h"
-#include "kernel.h"
 
-#define DETACH_THREADS 32
 #define LOADER_HOOK "_dl_debug_state" /* what debuggers stop at, in every libc */
 #define LOADER_STATE "_r_debug"	      /* what they look at then */
+#define CODE_COMPARED 4		      /* bytes that a probe changes at least one of */
+#define SHOWN_MAX 512
+#define FILES_MAX 65536 /* remembered; beyond it, those of no interest go */
 
-/* A file that was looked at: by what it is, not by its name. */
-struct seen {
-	dev_t dev;
-	ino_t ino;
+/* What tells files apart that differ; on overlays not by device and inode alone. */
+struct identity {
 	off_t size;
 	struct timespec mtime;
-	int what; /* mask of enum probes_file */
+	uint8_t build_id[ELFFILE_BUILD_ID_MAX];
+	int build_id_len;
 };
 
 struct library {
 	char *path; /* as the process that brought it in calls it */
 	unsigned int calls;
+	struct identity id;
+	uint64_t probed; /* offset of one of its probes in the file */
+	struct attached links;
+	int watch;    /* of inotify; -1: none */
+	bool changed; /* written to: its probes are out */
+};
+
+/* A file that was looked at. */
+struct seen {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec mtime;
+	int what;	     /* mask of enum probes_file */
+	struct library *lib; /* where it is the runtime */
 };
 
 struct probes {
 	struct aclguard_bpf *skel;
-	bool multi;
+	bool multi, loaders;
 	void *files; /* tsearch() tree of struct seen */
-	struct bpf_link **links;
-	size_t nlinks;
-	struct bpf_link *loaders[64]; /* those that stop who they are hit by */
+	size_t nfiles;
+	struct attached loader_links[64];
 	size_t nloaders;
-	struct library *libraries;
+	struct library **libraries;
 	size_t nlibraries;
+	int inotify;
 };
 
 static const char *const call_names[ACL_C_MAX] = {
 #define CALL_NAME(name, role, args) [ACL_C_##name] = #name,
 	ACL_CALLS(CALL_NAME)
 };
-
-static struct bpf_program *entry_program(struct probes *p, int call)
-{
-	switch (call) {
-#define CALL_PROGRAM(name, role, args) \
-	case ACL_C_##name:             \
-		return p->skel->progs.e_##name;
-		ACL_CALLS(CALL_PROGRAM)
-	default:
-		return NULL;
-	}
-}
 
 static int compare_seen(const void *a, const void *b)
 {
@@ -94,7 +97,7 @@ static int compare_seen(const void *a, const void *b)
 	return 0;
 }
 
-struct probes *probes__new(struct aclguard_bpf *skel, bool multi)
+struct probes *probes__new(struct aclguard_bpf *skel, bool multi, bool loaders)
 {
 	struct probes *p = calloc(1, sizeof(*p));
 
@@ -102,171 +105,150 @@ struct probes *probes__new(struct aclguard_bpf *skel, bool multi)
 		return NULL;
 	p->skel = skel;
 	p->multi = multi;
+	p->loaders = loaders;
+	p->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	return p;
 }
 
-/* ---- taking them out ---------------------------------------------------- */
-
-struct detach {
-	struct probes *p;
-	size_t next; /* atomically */
-};
-
-static void *detach_some(void *arg)
+static void library__free(struct library *lib)
 {
-	struct detach *d = arg;
-	size_t i;
-
-	while ((i = __atomic_fetch_add(&d->next, 1, __ATOMIC_RELAXED)) < d->p->nlinks)
-		bpf_link__destroy(d->p->links[i]);
-	return NULL;
-}
-
-static void detach_all(struct probes *p)
-{
-	struct detach d = { .p = p };
-	pthread_t threads[DETACH_THREADS];
-	size_t n = 0;
-
-	while (n < DETACH_THREADS && n + 1 < p->nlinks)
-		if (pthread_create(&threads[n], NULL, detach_some, &d))
-			break;
-		else
-			n++;
-	detach_some(&d);
-	while (n)
-		pthread_join(threads[--n], NULL);
+	free(lib->links.links);
+	free(lib->path);
+	free(lib);
 }
 
 void probes__free(struct probes *p)
 {
+	struct attached all = { .n = 0 };
+
 	if (!p)
 		return;
 	probes__free_loaders(p);
-	detach_all(p);
+	for (size_t i = 0; i < p->nlibraries; i++)
+		if (attach__join(&all, &p->libraries[i]->links))
+			attach__detach(&p->libraries[i]->links);
+	attach__detach(&all);
 	tdestroy(p->files, free);
 	for (size_t i = 0; i < p->nlibraries; i++)
-		free(p->libraries[i].path);
+		library__free(p->libraries[i]);
 	free(p->libraries);
-	free(p->links);
+	if (p->inotify >= 0)
+		close(p->inotify);
 	free(p);
 }
 
-/* A chooser of functions runs once, and not as the call. */
-static bool usable(const struct elffile_func *f)
+/* ---- libraries ---------------------------------------------------------- */
+
+static void identify(struct elffile *ef, const struct stat *st, struct identity *id)
 {
-	return f->found && !f->ifunc;
+	memset(id, 0, sizeof(*id));
+	id->size = st->st_size;
+	id->mtime = st->st_mtim;
+	id->build_id_len = elffile__build_id(ef, id->build_id);
+	if (id->build_id_len < 0)
+		id->build_id_len = 0;
 }
 
-/* ---- putting them in ---------------------------------------------------- */
-
-static int keep_link(struct probes *p, struct bpf_link *link)
+static bool same_identity(const struct identity *a, const struct identity *b)
 {
-	struct bpf_link **links;
+	return a->size == b->size && a->mtime.tv_sec == b->mtime.tv_sec &&
+	       a->mtime.tv_nsec == b->mtime.tv_nsec && a->build_id_len == b->build_id_len &&
+	       !memcmp(a->build_id, b->build_id, sizeof(a->build_id));
+}
 
-	if (!link)
-		return -errno;
-	links = reallocarray(p->links, p->nlinks + 1, sizeof(struct bpf_link *));
-	if (!links) {
-		bpf_link__destroy(link);
-		return -ENOMEM;
+/* Whether the process' copy of the code has a probe at this offset of the file. */
+static bool is_patched(const struct probes_place *at, struct elffile *ef, uint64_t offset)
+{
+	unsigned char file[CODE_COMPARED], memory[CODE_COMPARED];
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	if (!at->pid || offset < at->offset || offset - at->offset >= at->end - at->start ||
+	    elffile__read_code(ef, offset, file, sizeof(file)) != sizeof(file))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/mem", at->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	n = pread(fd, memory, sizeof(memory), (off_t)(at->start + (offset - at->offset)));
+	close(fd);
+	return n == sizeof(memory) && memcmp(file, memory, sizeof(file)) != 0;
+}
+
+/* The library that this file is, if it is probed already. */
+static struct library *find_probed(struct probes *p, const struct probes_place *at,
+				   struct elffile *ef, const struct identity *id)
+{
+	for (size_t i = 0; i < p->nlibraries; i++) {
+		struct library *lib = p->libraries[i];
+
+		if (!lib->changed && same_identity(&lib->id, id) && is_patched(at, ef, lib->probed))
+			return lib;
 	}
-	p->links = links;
-	links[p->nlinks++] = link;
-	return 0;
+	return NULL;
 }
 
-static int keep_library(struct probes *p, const char *name, const struct elffile_func *f)
+static struct library *library__new(struct probes *p, const char *name,
+				    const struct elffile_func *f)
 {
-	struct library *libraries, *lib;
+	struct library **libraries, *lib = calloc(1, sizeof(*lib));
 
-	libraries = reallocarray(p->libraries, p->nlibraries + 1, sizeof(*libraries));
-	if (!libraries)
-		return -ENOMEM;
-	p->libraries = libraries;
-	lib = &libraries[p->nlibraries];
-	lib->path = strdup(name);
-	if (!lib->path)
-		return -ENOMEM;
-	lib->calls = 0;
-	for (int i = 0; i < ACL_C_MAX; i++)
-		lib->calls += usable(&f[i]);
-	p->nlibraries++;
-	return 0;
-}
-
-static int attach_multi(struct probes *p, struct bpf_program *prog, const char *path,
-			const unsigned long *offsets, const __u64 *cookies, size_t n,
-			bool is_return)
-{
-	LIBBPF_OPTS(bpf_uprobe_multi_opts, opts, .offsets = offsets, .cookies = cookies, .cnt = n,
-		    .retprobe = is_return);
-
-	return keep_link(p, bpf_program__attach_uprobe_multi(prog, -1, path, NULL, &opts));
-}
-
-static int attach_one(struct probes *p, struct bpf_program *prog, const char *path, uint64_t offset,
-		      bool is_return)
-{
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = is_return);
-
-	return keep_link(p, bpf_program__attach_uprobe_opts(prog, -1, path, offset, &opts));
-}
-
-/* Returns first: a return whose entry was not seen does no harm. */
-static int attach_runtime_multi(struct probes *p, const char *path, const struct elffile_func *f)
-{
-	unsigned long places[ACL_C_MAX];
-	__u64 cookies[ACL_C_MAX];
-	size_t n = 0;
-	int err;
-
+	libraries = reallocarray(p->libraries, p->nlibraries + 1, sizeof(struct library *));
+	if (libraries)
+		p->libraries = libraries;
+	if (lib)
+		lib->path = strdup(name);
+	if (!lib || !lib->path || !libraries) {
+		if (lib)
+			library__free(lib);
+		return NULL;
+	}
 	for (int i = 0; i < ACL_C_MAX; i++) {
-		if (!usable(&f[i]))
+		if (!attach__is_usable(&f[i]))
 			continue;
-		cookies[n] = (__u64)i;
-		places[n++] = f[i].offset;
+		lib->calls++;
+		lib->probed = f[i].offset;
 	}
-	err = attach_multi(p, p->skel->progs.call_return, path, places, NULL, n, true);
-	return err ? err
-		   : attach_multi(p, p->skel->progs.multi_entry, path, places, cookies, n, false);
+	lib->watch = -1;
+	return lib;
 }
 
-static int attach_runtime_singly(struct probes *p, const char *path, const struct elffile_func *f)
+static int cannot_probe(const struct probes_place *at, int err)
 {
-	int err = 0;
+	char shown[SHOWN_MAX];
 
-	for (int i = 0; !err && i < ACL_C_MAX; i++) {
-		if (!usable(&f[i]))
-			continue;
-		err = attach_one(p, p->skel->progs.call_return, path, f[i].offset, true);
-		if (!err)
-			err = attach_one(p, entry_program(p, i), path, f[i].offset, false);
-	}
+	if (access(at->path, F_OK))
+		return -ESRCH; /* the process is gone, and its way to the file with it */
+	escape__str(shown, sizeof(shown), at->name);
+	say("cannot probe %s: %s%s", shown, strerror(-err),
+	    err == -EMFILE ? "; raise `ulimit -n'" : "");
 	return err;
 }
 
-static int attach_runtime(struct probes *p, const char *path, const char *name,
-			  const struct elffile_func *f)
+static int attach_runtime(struct probes *p, const struct probes_place *at,
+			  const struct elffile_func *f, const struct identity *id,
+			  struct library **out)
 {
-	char shown[512];
-	size_t before = p->nlinks;
+	struct library *lib = library__new(p, at->name, f);
 	int err;
 
-	err = p->multi ? attach_runtime_multi(p, path, f) : attach_runtime_singly(p, path, f);
-	if (!err)
-		err = keep_library(p, name, f);
-	while (err && p->nlinks > before) /* half of the calls would tell half of the story */
-		bpf_link__destroy(p->links[--p->nlinks]);
-	if (err && access(path, F_OK))
-		return -ESRCH; /* the process is gone, and its way to the file with it */
+	if (!lib)
+		return -ENOMEM;
+	err = attach__runtime(p->skel, p->multi, at->path, f, &lib->links);
 	if (err) {
-		escape__str(shown, sizeof(shown), name);
-		say("cannot probe %s: %s%s", shown, strerror(-err),
-		    err == -EMFILE ? "; raise `ulimit -n'" : "");
+		library__free(lib);
+		return cannot_probe(at, err);
 	}
-	return err;
+	lib->id = *id;
+	if (p->inotify >= 0)
+		lib->watch = inotify_add_watch(p->inotify, at->path, IN_MODIFY | IN_CLOSE_WRITE);
+	p->libraries[p->nlibraries++] = lib;
+	*out = lib;
+	return 0;
 }
+
+/* ---- loaders ------------------------------------------------------------ */
 
 /*
  * How far the loader's state lies from its hook: the same in every process, so
@@ -289,24 +271,20 @@ static void keep_loader_delta(struct probes *p, struct elffile *ef, const struct
 
 static int attach_loader(struct probes *p, const char *path, uint64_t offset)
 {
-	const unsigned long at = offset;
 	int err;
 
-	if (p->nloaders == sizeof(p->loaders) / sizeof(p->loaders[0]))
+	if (p->nloaders == sizeof(p->loader_links) / sizeof(p->loader_links[0]))
 		return -ENOSPC;
-	if (p->multi)
-		err = attach_multi(p, p->skel->progs.loader, path, &at, NULL, 1, false);
-	else
-		err = attach_one(p, p->skel->progs.loader, path, offset, false);
+	err = attach__loader(p->skel, p->multi, path, offset, &p->loader_links[p->nloaders]);
 	if (!err)
-		p->loaders[p->nloaders++] = p->links[--p->nlinks];
+		p->nloaders++;
 	return err;
 }
 
 void probes__free_loaders(struct probes *p)
 {
 	while (p->nloaders)
-		bpf_link__destroy(p->loaders[--p->nloaders]);
+		attach__detach(&p->loader_links[--p->nloaders]);
 }
 
 /* ---- looking at files --------------------------------------------------- */
@@ -319,70 +297,234 @@ bool probes__is_runtime_name(const char *name)
 	return !fnmatch("libascendcl.so*", base, 0) || !fnmatch("libacl_rt.so*", base, 0);
 }
 
-/* What the file is, and probes in it as far as it is of interest. */
-static int probe_file(struct probes *p, struct elffile *ef, const char *path, const char *name)
+/* What the file is; the functions that are to be probed, and the hook of a loader. */
+static int classify(struct elffile *ef, const char *name, struct elffile_func *funcs,
+		    struct elffile_func *hook)
 {
-	struct elffile_func funcs[ACL_C_MAX], hook = { .found = false };
 	const char *const hook_name = LOADER_HOOK;
-	int err, what = PROBES_NOTHING;
+	int what = PROBES_NOTHING;
 
+	hook->found = false;
 	if (elffile__is_stub_path(name))
 		return PROBES_NOTHING;
-	if (elffile__find_functions(ef, &hook_name, 1, &hook) > 0) {
-		keep_loader_delta(p, ef, &hook);
-		err = attach_loader(p, path, hook.offset);
-		if (err)
-			return err;
+	if (elffile__find_functions(ef, &hook_name, 1, hook) > 0)
 		what |= PROBES_LOADER;
-	}
 	if (elffile__defines_acl(ef) == 1) {
-		if (elffile__find_functions(ef, call_names, ACL_C_MAX, funcs) > 0) {
-			err = attach_runtime(p, path, name, funcs);
-			if (err)
-				return err;
+		if (elffile__find_functions(ef, call_names, ACL_C_MAX, funcs) > 0)
 			what |= PROBES_RUNTIME;
-		}
 	} else if (probes__is_runtime_name(name)) {
 		what |= PROBES_EMPTY;
 	}
 	return what;
 }
 
-int probes__file(struct probes *p, const char *path, const char *name)
+/* Probes what is of interest.  Returns what the file is, or -errno. */
+static int probe_file(struct probes *p, const struct probes_place *at, struct elffile *ef,
+		      const struct stat *st, struct library **lib)
 {
-	struct seen key = { .what = PROBES_NOTHING }, *seen, **found;
-	struct elffile *ef;
-	struct stat st;
-	int err;
+	struct elffile_func funcs[ACL_C_MAX], hook;
+	int err, what = classify(ef, at->name, funcs, &hook);
+	struct identity id;
 
-	if (stat(path, &st) || !S_ISREG(st.st_mode))
-		return PROBES_NOTHING;
-	key.dev = st.st_dev;
-	key.ino = st.st_ino;
-	key.size = st.st_size;
-	key.mtime = st.st_mtim;
-	found = tfind(&key, &p->files, compare_seen);
-	if (found)
-		return (*found)->what;
-	err = elffile__open(path, &ef);
-	if (!err) {
-		err = probe_file(p, ef, path, name);
-		elffile__close(ef);
-		if (err < 0)
+	if (what & PROBES_LOADER && p->loaders) {
+		keep_loader_delta(p, ef, &hook);
+		err = attach_loader(p, at->path, hook.offset);
+		if (err)
 			return err;
-		key.what = err;
-	} else if (probes__is_runtime_name(name)) {
-		key.what = PROBES_EMPTY;
 	}
+	if (what & PROBES_RUNTIME) {
+		identify(ef, st, &id);
+		*lib = find_probed(p, at, ef, &id);
+		err = *lib ? 0 : attach_runtime(p, at, funcs, &id, lib);
+		if (err)
+			return err;
+	}
+	return what;
+}
+
+static struct seen *seen__find(struct probes *p, const char *path, struct stat *st)
+{
+	struct seen key, **found, *seen;
+
+	if (stat(path, st) || !S_ISREG(st->st_mode))
+		return NULL;
+	key.dev = st->st_dev;
+	key.ino = st->st_ino;
+	key.size = st->st_size;
+	key.mtime = st->st_mtim;
+	found = tfind(&key, &p->files, compare_seen);
+	if (!found)
+		return NULL;
+	seen = *found;
+	if (!seen->lib || !seen->lib->changed)
+		return seen;
+	tdelete(seen, &p->files, compare_seen); /* what was known of it is over */
+	free(seen);
+	p->nfiles--;
+	return NULL;
+}
+
+static void seen__free_dull(void *arg)
+{
+	struct seen *seen = arg;
+
+	if (!seen->lib)
+		free(seen);
+}
+
+struct kept {
+	struct seen **some;
+	size_t n;
+};
+
+static void seen__count(const void *node, VISIT which, void *arg)
+{
+	struct seen *seen = *(struct seen *const *)node;
+	struct kept *kept = arg;
+
+	if ((which != postorder && which != leaf) || !seen->lib)
+		return;
+	if (kept->some)
+		kept->some[kept->n] = seen;
+	kept->n++;
+}
+
+/* Forgets the files of no interest; they will be looked at again. */
+static int seen__trim(struct probes *p)
+{
+	struct kept kept = { .n = 0 };
+
+	twalk_r(p->files, seen__count, &kept);
+	kept.some = calloc(kept.n + 1, sizeof(*kept.some));
+	if (!kept.some)
+		return -ENOMEM;
+	kept.n = 0;
+	twalk_r(p->files, seen__count, &kept);
+	tdestroy(p->files, seen__free_dull);
+	p->files = NULL;
+	p->nfiles = 0;
+	for (size_t i = 0; i < kept.n; i++) {
+		if (tsearch(kept.some[i], &p->files, compare_seen))
+			p->nfiles++;
+		else
+			free(kept.some[i]);
+	}
+	free(kept.some);
+	return 0;
+}
+
+static int seen__add(struct probes *p, const struct stat *st, int what, struct library *lib)
+{
+	struct seen *seen;
+
+	if (p->nfiles >= FILES_MAX && seen__trim(p))
+		return -ENOMEM;
 	seen = malloc(sizeof(*seen));
 	if (!seen)
 		return -ENOMEM;
-	*seen = key;
+	*seen = (struct seen){
+		.dev = st->st_dev,
+		.ino = st->st_ino,
+		.size = st->st_size,
+		.mtime = st->st_mtim,
+		.what = what,
+		.lib = lib,
+	};
 	if (!tsearch(seen, &p->files, compare_seen)) {
 		free(seen);
 		return -ENOMEM;
 	}
-	return key.what | PROBES_NEW;
+	p->nfiles++;
+	return 0;
+}
+
+int probes__file(struct probes *p, const struct probes_place *at)
+{
+	struct stat st = { .st_mode = 0 };
+	struct seen *seen = seen__find(p, at->path, &st);
+	struct library *lib = NULL;
+	struct elffile *ef;
+	int err, what = PROBES_NOTHING;
+
+	if (seen)
+		return seen->what;
+	if (!S_ISREG(st.st_mode))
+		return PROBES_NOTHING;
+	err = elffile__open(at->path, &ef);
+	if (!err) {
+		what = probe_file(p, at, ef, &st, &lib);
+		elffile__close(ef);
+		if (what < 0)
+			return what;
+	} else if (probes__is_runtime_name(at->name)) {
+		what = PROBES_EMPTY;
+	}
+	err = seen__add(p, &st, what, lib);
+	return err ? err : what | PROBES_NEW;
+}
+
+int probes__look(struct probes *p, const struct probes_place *at)
+{
+	struct elffile_func funcs[ACL_C_MAX], hook;
+	struct stat st = { .st_mode = 0 };
+	struct seen *seen = seen__find(p, at->path, &st);
+	int what = PROBES_NOTHING;
+	struct elffile *ef;
+
+	if (seen)
+		return seen->what;
+	if (!S_ISREG(st.st_mode) || elffile__open(at->path, &ef))
+		return PROBES_NOTHING;
+	what = classify(ef, at->name, funcs, &hook);
+	elffile__close(ef);
+	if (!(what & PROBES_RUNTIME) && !(what & PROBES_LOADER && p->loaders))
+		seen__add(p, &st, what, NULL); /* without memory it is looked at again */
+	return what | PROBES_NEW;
+}
+
+/* ---- files that change -------------------------------------------------- */
+
+int probes__fd(const struct probes *p)
+{
+	return p->inotify;
+}
+
+static void library__changed(struct library *lib)
+{
+	char shown[SHOWN_MAX];
+
+	if (lib->changed)
+		return;
+	lib->changed = true;
+	attach__detach(&lib->links);
+	escape__str(shown, sizeof(shown), lib->path);
+	say("%s is being written to while it is in use: its probes are taken out", shown);
+}
+
+bool probes__changes(struct probes *p)
+{
+	_Alignas(struct inotify_event) char buf[4096];
+	bool whole = false;
+	ssize_t n;
+
+	while ((n = read(p->inotify, buf, sizeof(buf))) > 0) {
+		const struct inotify_event *ev;
+
+		for (char *at = buf; at < buf + n; at += sizeof(*ev) + ev->len) {
+			ev = (const struct inotify_event *)at;
+			for (size_t i = 0; i < p->nlibraries; i++) {
+				struct library *lib = p->libraries[i];
+
+				if (lib->watch != ev->wd)
+					continue;
+				if (ev->mask & IN_MODIFY)
+					library__changed(lib);
+				else if (ev->mask & IN_CLOSE_WRITE && lib->changed)
+					whole = true;
+			}
+		}
+	}
+	return whole;
 }
 
 size_t probes__libraries(const struct probes *p)
@@ -392,6 +534,6 @@ size_t probes__libraries(const struct probes *p)
 
 const char *probes__library(const struct probes *p, size_t i, unsigned int *calls)
 {
-	*calls = p->libraries[i].calls;
-	return p->libraries[i].path;
+	*calls = p->libraries[i]->calls;
+	return p->libraries[i]->path;
 }

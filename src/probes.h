@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct aclguard_bpf;
@@ -23,8 +24,24 @@ enum probes_file {
 	PROBES_NEW = 8,	    /* was not known before */
 };
 
-/* `multi`: attach by uprobe_multi.  Neither is owned.  NULL if there is no memory. */
-struct probes *probes__new(struct aclguard_bpf *skel, bool multi);
+/*
+ * A file, and where a process has it.  `path` is what it is opened by; `name` is
+ * what the process calls it, for messages and for its base name.
+ */
+struct probes_place {
+	const char *path;
+	const char *name;
+	pid_t pid;	/* 0: no process has it mapped, as far as is known */
+	uint64_t start; /* of the executable mapping */
+	uint64_t end;
+	uint64_t offset; /* of its start in the file */
+};
+
+/*
+ * `multi`: attach by uprobe_multi.  `loaders`: probe dynamic loaders, too.
+ * Neither is owned.  NULL if there is no memory.
+ */
+struct probes *probes__new(struct aclguard_bpf *skel, bool multi, bool loaders);
 
 /* Takes all probes out again; in parallel, since the kernel waits for each. */
 void probes__free(struct probes *p);
@@ -32,13 +49,23 @@ void probes__free(struct probes *p);
 void probes__free_loaders(struct probes *p);
 
 /*
- * Looks at a file and probes it if it is of interest and not probed yet.
- * `path` is what it is opened by, and must stay valid while it is attached;
- * `name` is what the process calls it, for messages and for its base name.
+ * Looks at a file and probes it if it is of interest and not probed yet; the
+ * same file on another path (containers that share a layer) is probed once.
  * Returns a mask of enum probes_file, or -errno where attaching failed
  * (already said).  A file that cannot be read is PROBES_NOTHING.
  */
-int probes__file(struct probes *p, const char *path, const char *name);
+int probes__file(struct probes *p, const struct probes_place *at);
+/* What probes__file() would find; nothing is attached. */
+int probes__look(struct probes *p, const struct probes_place *at);
+
+/*
+ * Readable when a library that is probed is written to in place; -1: that cannot
+ * be noticed.  probes__changes() then takes the probes out, since their places are
+ * of what the file was, and says so.  Returns whether a library is whole again, so
+ * that who maps it has to be looked at once more.
+ */
+int probes__fd(const struct probes *p);
+bool probes__changes(struct probes *p);
 
 /* Whether the file is named like the runtime's libraries are. */
 bool probes__is_runtime_name(const char *name);
