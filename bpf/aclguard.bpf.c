@@ -58,7 +58,7 @@ static __attribute__((noinline)) struct acl_proc *acl_proc__begin(__u32 tgid)
 	struct acl_proc *born, *p;
 	__u32 tid;
 
-	if (!t && !cfg.all)
+	if (t ? t->out : !cfg.all)
 		return 0;
 	if (tgid == cfg.self)
 		return 0;
@@ -74,7 +74,7 @@ static __attribute__((noinline)) struct acl_proc *acl_proc__begin(__u32 tgid)
 	born->born = bpf_ktime_get_ns();
 	born->tgid = tgid;
 	bpf_get_current_comm(born->comm, sizeof(born->comm));
-	born->late = t ? t->late : 0;
+	born->late = t ? t->late : 1;
 	p = acl_proc__insert(tgid, born);
 	bpf_map_delete_elem(&newborn, &tid);
 	return p;
@@ -418,19 +418,29 @@ ACL_FN void acl_proc__end(enum acl_rec type, __u32 tgid)
 		bpf_map_delete_elem(&procs, &tgid);
 }
 
+/* Whether its end is of interest: where all are in scope, only that of one that has called. */
+ACL_FN int acl_proc__is_told(__u32 tgid, const struct acl_target *t)
+{
+	return (t && !cfg.all) || bpf_map_lookup_elem(&procs, &tgid);
+}
+
 SEC("raw_tp/sched_process_exec")
 int on_exec(void *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct acl_target *t = bpf_map_lookup_elem(&targets, &tgid);
+	const struct acl_target fresh = {};
 
-	if (t || bpf_map_lookup_elem(&procs, &tgid))
+	if (acl_proc__is_told(tgid, t))
 		acl_proc__end(ACL_REC_EXEC, tgid);
+	/* all that the new program does can be seen */
 	if (t) {
-		/* all that the new program does can be seen */
 		t->late = 0;
 		t->complete = 0;
 		t->known = 0;
+		t->out = 0;
+	} else if (cfg.all && bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY)) {
+		acl_loss__count(ACL_L_PROC_FULL);
 	}
 	return 0;
 }
@@ -477,17 +487,17 @@ int on_exit(void *ctx)
 	}
 	if (tid != tgid)
 		bpf_map_delete_elem(&targets, &tid);
-	if (!cfg.exit_group_dead)
-		return 0;
-	bpf_probe_read_kernel(&dead, sizeof(dead), ctx + cfg.exit_group_dead);
+	if (cfg.exit_group_dead)
+		bpf_probe_read_kernel(&dead, sizeof(dead), ctx + cfg.exit_group_dead);
+	else if (cfg.all && tid == tgid && !bpf_map_lookup_elem(&procs, &tgid))
+		bpf_map_delete_elem(&targets, &tgid); /* nobody else would */
 	if (!dead)
 		return 0;
 	if (tgid == cfg.self)
 		watcher_gone = 1; /* nobody would continue what is stopped from now on */
-	if (bpf_map_lookup_elem(&targets, &tgid) || bpf_map_lookup_elem(&procs, &tgid)) {
+	if (acl_proc__is_told(tgid, bpf_map_lookup_elem(&targets, &tgid)))
 		acl_proc__end(ACL_REC_EXIT, tgid);
-		bpf_map_delete_elem(&targets, &tgid);
-	}
+	bpf_map_delete_elem(&targets, &tgid);
 	return 0;
 }
 
@@ -519,6 +529,8 @@ int on_fork(void *ctx)
 		acl_loss__count(ACL_L_PROC_FULL);
 		return 0;
 	}
+	if (cfg.all) /* heard of when it calls */
+		return 0;
 	r = bpf_ringbuf_reserve(&life, sizeof(*r), 0);
 	if (!r) {
 		acl_loss__count(ACL_L_LOG_FULL);

@@ -182,9 +182,9 @@ ACL_FN __u64 acl_complete(struct acl_env *env)
 	const struct acl_target *t = bpf_map_lookup_elem(&targets, &env->tgid);
 	__u64 since = complete_since;
 
-	if (t && t->complete > since)
-		since = t->complete;
-	return since;
+	if (!t)
+		return cfg.all ? ~0ULL : since;
+	return t->complete > since ? t->complete : since;
 }
 
 ACL_FN void acl_head__fill(struct acl_head *h, enum acl_rec type, __u64 inc, __u64 time)

@@ -129,13 +129,16 @@ struct acl_cfg {
 
 #define ACL_LOADERS_MAX 4 /* kinds of dynamic loaders that are looked into */
 
-/* Why a process is in scope. */
+/*
+ * Why a process is in scope.  Where all are, one without an entry ran before us.
+ */
 struct acl_target {
 	__u64 complete; /* time since which all its probes are in; 0: since ever, ~0: not yet */
 	__u8 late;	/* it ran before we attached */
 	__u8 stop;	/* the loader signal is for it, too: we started it */
 	__u8 known;	/* files named like the runtime that its loader had mapped last */
-	__u8 _pad[5];
+	__u8 out;	/* a filter does not want it: it is not in scope */
+	__u8 _pad[4];
 };
 
 /* Per traced function, summed over CPUs by the reader. */

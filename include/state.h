@@ -41,6 +41,7 @@
 #define ACL_CAP_PROCS 1024
 #define ACL_CAP_THREADS 3072
 #define ACL_CAP_TARGETS 8192
+#define ACL_CAP_TARGETS_ALL 32768 /* where every program that starts has one */
 #define ACL_CAP_BUFS 100352
 #define ACL_CAP_COPIES 4096
 #define ACL_CAP_EVENTS 100352

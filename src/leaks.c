@@ -12,6 +12,7 @@
 #include "escape.h"
 #include "json.h"
 #include "names.h"
+#include "procinfo.h"
 #include "report_json.h"
 #include "report_text.h"
 #include "stacks.h"
@@ -31,6 +32,8 @@ struct group {
 	uint16_t call;
 	uint8_t rule;
 	char comm[ACL_COMM_LEN];
+	pid_t ns_pid;
+	char container[PROCINFO_CONTAINER_MAX + 1];
 	uint32_t stack;	       /* of the creation, see struct acl_leave */
 	struct sym_result sym; /* of the site */
 	struct sym_result *frames;
@@ -85,9 +88,14 @@ static struct group *find_group(struct leaks *lk, const struct group *g)
 /* While the process, or what is kept of it, can be asked. */
 static void resolve(const struct leaks *lk, struct group *g)
 {
+	const struct procinfo *info;
 	uint64_t addr[ACL_KEPT_MAX];
 	unsigned int n = stacks__get(lk->cfg->kept, g->stack, addr);
 
+	info = procs__get(lk->cfg->procs, g->pid);
+	g->ns_pid = info ? info->ns_pid : g->pid;
+	if (info)
+		memcpy(g->container, info->container, sizeof(g->container));
 	g->sym.addr = g->site;
 	if (g->site && lk->cfg->sym)
 		symbolizer__resolve_return(lk->cfg->sym, g->pid, g->site, &g->sym);
@@ -245,6 +253,8 @@ static int print_json(const struct leaks *lk, const struct group *g)
 	json__str(j, "level", acl_level__name(ACL_LEVEL_NOTE));
 	json__strn(j, "program", g->comm, strnlen(g->comm, sizeof(g->comm)));
 	json__s64(j, "pid", g->pid);
+	json__s64(j, "ns_pid", g->ns_pid);
+	json__str(j, "container", g->container[0] ? g->container : NULL);
 	json__str(j, "created_by", g->call == ACL_C_MAX ? NULL : acl_call__name(g->call));
 	json__u64(j, "count", g->count);
 	json__u64(j, "bytes", g->bytes);

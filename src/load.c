@@ -144,6 +144,9 @@ static void configure(struct load *ld, const struct options *opts, int *fork_id,
 	cfg->strict = opts->strict;
 	cfg->stacks = opts->stacks;
 	cfg->follow = 1;
+	cfg->all = opts->all;
+	if (cfg->all)
+		bpf_map__set_max_entries(ld->skel->maps.targets, ACL_CAP_TARGETS_ALL);
 	cfg->record = opts->recording != NULL;
 	cfg->history = opts->history_stacks;
 	if (cfg->history)

@@ -32,6 +32,11 @@ enum {
 	OPT_OUTPUT,
 	OPT_ERROR_EXITCODE,
 	OPT_NO_WAIT,
+	OPT_ALL,
+	OPT_COMM,
+	OPT_CONTAINER,
+	OPT_CGROUP,
+	OPT_UID,
 	OPT_TRACE_RING,
 	OPT_CALLS,
 };
@@ -287,10 +292,57 @@ static const struct argp run_argp = {
 
 static const struct argp_option watch_options[] = {
 	{ "pid", 'p', "PID,...", 0, "The process to watch; may be given more than once", 0 },
+	{ "all", OPT_ALL, NULL, 0,
+	  "All processes that use the runtime, now or later; the following narrow it", 0 },
+	{ "comm", OPT_COMM, "PATTERN", 0, "with --all: those of this name, such as 'python*'", 0 },
+	{ "container", OPT_CONTAINER, "ID", 0,
+	  "with --all: those of the container whose id begins so", 0 },
+	{ "cgroup", OPT_CGROUP, "PATH", 0, "with --all: those in this control group or below", 0 },
+	{ "uid", OPT_UID, "UID", 0, "with --all: those of this user", 0 },
 	{ "no-wait", OPT_NO_WAIT, NULL, 0,
 	  "Refuse a process that has not loaded the Ascend runtime, instead of waiting for it", 0 },
 	{}
 };
+
+static uid_t parse_user(const char *arg, struct argp_state *state)
+{
+	return (uid_t)parse_number(arg, 0, UINT_MAX - 1L, "a user's number", state);
+}
+
+static error_t parse_filter(struct options *opts, int key, char *arg, struct argp_state *state)
+{
+	switch (key) {
+	case OPT_COMM:
+		opts->comm = arg;
+		return 0;
+	case OPT_CONTAINER:
+		if (!*arg || arg[strspn(arg, "0123456789abcdef")])
+			argp_error(state, "'%s' is not the beginning of a container's id", arg);
+		opts->container = arg;
+		return 0;
+	case OPT_CGROUP:
+		opts->cgroup = arg;
+		return 0;
+	case OPT_UID:
+		opts->uid = parse_user(arg, state);
+		opts->uid_given = true;
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static void check_watch(const struct options *opts, struct argp_state *state)
+{
+	if (!opts->npids && !opts->all)
+		argp_error(state, "no process to watch: give -p PID, or --all");
+	if (opts->npids && opts->all)
+		argp_error(state, "-p PID and --all do not go together");
+	if (!opts->all && (opts->comm || opts->container || opts->cgroup || opts->uid_given))
+		argp_error(state, "--comm, --container, --cgroup and --uid need --all");
+	if (opts->all && !opts->wait)
+		argp_error(state, "--all and --no-wait do not go together");
+}
 
 static error_t parse_watch(int key, char *arg, struct argp_state *state)
 {
@@ -302,6 +354,9 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 	case 'p':
 		parse_pids(opts, arg, state);
 		return 0;
+	case OPT_ALL:
+		opts->all = true;
+		return 0;
 	case OPT_NO_WAIT:
 		opts->wait = false;
 		return 0;
@@ -309,11 +364,10 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 		argp_error(state, "'%s' is not an option; processes are given as -p PID", arg);
 		return 0;
 	case ARGP_KEY_END:
-		if (!opts->npids)
-			argp_error(state, "no process to watch: give -p PID");
+		check_watch(opts, state);
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return parse_filter(opts, key, arg, state);
 	}
 }
 

@@ -25,7 +25,13 @@ struct options {
 	bool json;
 	bool stacks;
 	bool history_stacks; /* run, watch */
-	bool wait;	     /* watch: for a process that has no runtime yet */
+	bool all;	     /* watch: every process that uses the runtime, but for these filters */
+	const char *comm;    /* a pattern */
+	const char *container; /* the beginning of an id */
+	const char *cgroup;
+	bool uid_given;
+	uid_t uid;
+	bool wait; /* watch: for a process that has no runtime yet */
 	bool verbose;
 	int error_exitcode; /* -1: not asked for */
 	const char *output; /* NULL: stderr; of replay, stdout */

@@ -10,6 +10,7 @@
 
 #include "json.h"
 #include "names.h"
+#include "procinfo.h"
 #include "report_text.h"
 #include "stacks.h"
 #include "symbols.h"
@@ -72,6 +73,17 @@ static void put_wall(struct json *j, const struct report_cfg *cfg, uint64_t mono
 	json__str(j, "time", text);
 }
 
+void report_json__place(struct json *j, struct procs *procs, pid_t pid)
+{
+	const struct procinfo *info = procs__get(procs, pid);
+
+	if (info)
+		json__s64(j, "ns_pid", info->ns_pid);
+	else
+		json__null(j, "ns_pid");
+	json__str(j, "container", info && info->container[0] ? info->container : NULL);
+}
+
 /* ---- parts of a violation ----------------------------------------------- */
 
 static void put_verdict(struct json *j, const struct report_cfg *cfg, uint64_t nr,
@@ -92,6 +104,7 @@ static void put_verdict(struct json *j, const struct report_cfg *cfg, uint64_t n
 	json__strn(j, "program", v->comm, strnlen(v->comm, sizeof(v->comm)));
 	json__u64(j, "pid", v->h.tgid);
 	json__u64(j, "tid", v->h.tid);
+	report_json__place(j, cfg->procs, (pid_t)v->h.tgid);
 	put_wall(j, cfg, v->h.time);
 	json__u64(j, "time_ns", v->h.time);
 	json__hex(j, "pointer", v->ptr);

@@ -7,12 +7,17 @@
 #ifndef ACLGUARD_REPORT_JSON_H
 #define ACLGUARD_REPORT_JSON_H
 
+#include <sys/types.h>
+
 #include "story.h"
 
 struct sym_result;
 
 /* A code address and what is known of it; `key` is NULL in an array. */
 void report_json__frame(struct json *j, const char *key, const struct sym_result *res);
+
+/* What is known of a process beyond its number: ns_pid and container. */
+void report_json__place(struct json *j, struct procs *procs, pid_t pid);
 
 /* *printed is the time right after the write.  Returns 0 or -errno from writing. */
 int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,

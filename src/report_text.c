@@ -21,6 +21,7 @@
 
 #include "escape.h"
 #include "names.h"
+#include "procinfo.h"
 #include "stacks.h"
 #include "symbols.h"
 #include "verdict.h"
@@ -491,7 +492,28 @@ static void print_history(struct report_out *o, const struct acl_violation *v)
 
 /* ---- the violation ------------------------------------------------------ */
 
-static void print_headline(struct report_out *o, uint64_t nr, const struct acl_violation *v)
+/* The short form of a container's id is what engines print. */
+#define CONTAINER_SHOWN 12
+
+/* ", pid 7 in container 0123456789ab" where the process is in one. */
+static void print_place(struct report_out *o, const struct report_cfg *cfg, pid_t pid)
+{
+	const struct procinfo *info = procs__get(cfg->procs, pid);
+
+	if (!info)
+		return;
+	if (info->ns_pid != pid)
+		report_out__printf(o, ", pid %d in", info->ns_pid);
+	else if (info->container[0])
+		report_out__printf(o, ", in");
+	if (info->container[0])
+		report_out__printf(o, " container %.*s", CONTAINER_SHOWN, info->container);
+	else if (info->ns_pid != pid)
+		report_out__printf(o, " its namespace");
+}
+
+static void print_headline(struct report_out *o, const struct report_cfg *cfg, uint64_t nr,
+			   const struct acl_violation *v)
 {
 	char comm[ACL_COMM_LEN * ESCAPE_TEXT_EXPAND + 1], ptr[HANDLE_MAX], level[16];
 	size_t i;
@@ -500,10 +522,12 @@ static void print_headline(struct report_out *o, uint64_t nr, const struct acl_v
 	for (i = 0; level[i]; i++)
 		level[i] = toupper((unsigned char)level[i]);
 	escape__text(comm, sizeof(comm), v->comm, strnlen(v->comm, sizeof(v->comm)));
-	report_out__printf(o, "==%u==aclguard: %s #%" PRIu64 " %s: %s: %s by %s (pid %u, tid %u)\n",
+	report_out__printf(o, "==%u==aclguard: %s #%" PRIu64 " %s: %s: %s by %s (pid %u, tid %u",
 			   v->h.tgid, level, nr, acl_rule__name(v->rule),
 			   acl_rule__headline(v->rule), hex(ptr, v->ptr), comm, v->h.tgid,
 			   v->h.tid);
+	print_place(o, cfg, (pid_t)v->h.tgid);
+	report_out__printf(o, ")\n");
 }
 
 /* Why an order that can be an error is only a warning here. */
@@ -603,7 +627,7 @@ int report_text__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 	struct report_out o;
 
 	report_out__init(&o, cfg->text);
-	print_headline(&o, nr, v);
+	print_headline(&o, cfg, nr, v);
 	print_knowledge(&o, cfg, v);
 	print_history(&o, v);
 	report_out__flush(&o);

@@ -116,6 +116,26 @@ size_t scope__count(const struct scope *sc)
 	return sc->n;
 }
 
+struct each {
+	void (*fn)(void *arg, pid_t pid);
+	void *arg;
+};
+
+static void visit(const void *node, VISIT which, void *arg)
+{
+	const struct each *each = arg;
+
+	if (which == postorder || which == leaf)
+		each->fn(each->arg, (*(struct watched *const *)node)->pid);
+}
+
+void scope__each(const struct scope *sc, void (*fn)(void *arg, pid_t pid), void *arg)
+{
+	struct each each = { .fn = fn, .arg = arg };
+
+	twalk_r(sc->tree, visit, &each);
+}
+
 int scope__set_target(struct scope *sc, pid_t pid, const struct acl_target *t)
 {
 	uint32_t key = (uint32_t)pid;

@@ -31,6 +31,9 @@ bool scope__has(const struct scope *sc, pid_t pid);
 void scope__remove(struct scope *sc, pid_t pid);
 size_t scope__count(const struct scope *sc);
 
+/* Calls back for each; the callback may not add or remove any. */
+void scope__each(const struct scope *sc, void (*fn)(void *arg, pid_t pid), void *arg);
+
 /* Why a process is in scope, as the kernel side sees it.  0 or -errno. */
 int scope__set_target(struct scope *sc, pid_t pid, const struct acl_target *t);
 int scope__get_target(const struct scope *sc, pid_t pid, struct acl_target *t);

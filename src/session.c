@@ -27,6 +27,7 @@
 
 #include "alive.h"
 #include "ancestors.h"
+#include "discover.h"
 #include "elffile.h"
 #include "exits.h"
 #include "json.h"
@@ -35,6 +36,7 @@
 #include "load.h"
 #include "maps.h"
 #include "probes.h"
+#include "procinfo.h"
 #include "report_text.h"
 #include "record.h"
 #include "scope.h"
@@ -62,6 +64,8 @@ struct session {
 	struct summary summary;
 	FILE *output;
 	struct scope *scope;
+	struct procs *procs;
+	struct discover *discover; /* NULL: not all processes are watched */
 	int epoll;
 	uint64_t started;
 	uint64_t record_due; /* ns until calls are to be taken again */
@@ -87,8 +91,11 @@ int session__complete(struct session *s, pid_t pid)
 {
 	struct acl_target t;
 
-	if (scope__get_target(s->scope, pid, &t))
-		return -ESRCH;
+	if (scope__get_target(s->scope, pid, &t)) {
+		if (!s->opts->all)
+			return -ESRCH;
+		t = (struct acl_target){ .late = 1 };
+	}
 	t.complete = report__now();
 	t.late = 1;
 	record__complete(s->record, pid, t.complete);
@@ -128,7 +135,14 @@ static int scan_mapping(const struct map_entry *m, void *arg)
 		    (errno == EACCES || errno == EPERM))
 			scan->err = -errno;
 	}
-	what = probes__file(scan->s->probes, path, m->path);
+	what = probes__file(scan->s->probes, &(struct probes_place){
+						     .path = path,
+						     .name = m->path,
+						     .pid = scan->pid,
+						     .start = m->start,
+						     .end = m->end,
+						     .offset = m->offset,
+					     });
 	if (what < 0)
 		scan->err = what;
 	else
@@ -146,6 +160,15 @@ int session__scan(struct session *s, pid_t pid)
 	return err ? err : scan.found;
 }
 
+/* A file that no process is known to have mapped yet. */
+static int probe_program(struct session *s, const char *path, const char *name)
+{
+	const struct probes_place at = { .path = path, .name = name };
+	int what = probes__file(s->probes, &at);
+
+	return what < 0 ? what : 0;
+}
+
 int session__probe_loader_of(struct session *s, const char *program)
 {
 	char interp[PATH_MAX];
@@ -155,8 +178,7 @@ int session__probe_loader_of(struct session *s, const char *program)
 		err = elffile__interp("/bin/sh", interp, sizeof(interp));
 	if (err)
 		return err == -ENOENT ? 0 : err; /* static: nothing can be mapped later */
-	err = probes__file(s->probes, interp, interp);
-	return err < 0 ? err : 0;
+	return probe_program(s, interp, interp);
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -168,6 +190,9 @@ static int on_violation(void *arg, void *data, size_t size)
 
 	if (size < sizeof(*h))
 		return 0;
+	if (h->type == ACL_REC_VIOLATION && s->discover &&
+	    !discover__wants(s->discover, (pid_t)h->tgid))
+		return 0; /* it called before it was known to be out of scope */
 	if (h->type == ACL_REC_VIOLATION)
 		stories__violation(s->stories, data, size);
 	else
@@ -204,6 +229,7 @@ static void on_gone(struct session *s, const struct acl_gone *g)
 	if (g->h.inc)
 		incarnation__over(s, &g->proc, g->h.time);
 	symbolizer__forget(s->sym, (pid_t)g->h.tgid);
+	procs__forget(s->procs, (pid_t)g->h.tgid);
 }
 
 /* A program that starts with another loader than those probed so far. */
@@ -215,7 +241,7 @@ static void on_exec(struct session *s, pid_t pid)
 	if (elffile__interp(exe, interp, sizeof(interp)))
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, interp);
-	probes__file(s->probes, path, interp);
+	probe_program(s, path, interp);
 }
 
 static void on_loader(struct session *s, pid_t pid)
@@ -247,13 +273,30 @@ static void on_loader(struct session *s, pid_t pid)
 	}
 }
 
+/* A process has called for the first time since it began. */
+static void on_proc(struct session *s, pid_t pid, uint64_t inc)
+{
+	uint32_t key = (uint32_t)pid;
+
+	if (s->discover && !discover__called(s->discover, pid)) {
+		bpf_map__delete_elem(s->skel->maps.procs, &key, sizeof(key), 0);
+		sweep__add(s->sweep, inc);
+		return;
+	}
+	s->summary.processes++;
+	procs__get(s->procs, pid);
+	symbolizer__snapshot(s->sym, pid);
+}
+
 /* As acl_complete() in the kernel has it. */
 static uint64_t complete_of(struct session *s, pid_t pid)
 {
 	uint64_t since = s->skel->data->complete_since;
 	struct acl_target t;
 
-	return !scope__get_target(s->scope, pid, &t) && t.complete > since ? t.complete : since;
+	if (scope__get_target(s->scope, pid, &t))
+		return s->opts->all ? ~0ULL : since;
+	return t.complete > since ? t.complete : since;
 }
 
 static int on_life(void *arg, void *data, size_t size)
@@ -267,8 +310,7 @@ static int on_life(void *arg, void *data, size_t size)
 		record__life(s->record, h, size, complete_of(s, (pid_t)h->tgid));
 	switch (h->type) {
 	case ACL_REC_PROC:
-		s->summary.processes++;
-		symbolizer__snapshot(s->sym, (pid_t)h->tgid);
+		on_proc(s, (pid_t)h->tgid, h->inc);
 		break;
 	case ACL_REC_EXEC:
 	case ACL_REC_EXIT:
@@ -310,6 +352,7 @@ static void on_pidfd(struct session *s, pid_t pid)
 	}
 	scope__drop_target(s->scope, pid);
 	symbolizer__forget(s->sym, pid);
+	procs__forget(s->procs, pid);
 	scope__remove(s->scope, pid);
 }
 
@@ -319,6 +362,8 @@ enum {
 	WAKE_VIOLATIONS = 1ULL << 32, /* beyond any pid */
 	WAKE_LIFE,
 	WAKE_TRACE,
+	WAKE_MAPPINGS,
+	WAKE_FILES,
 	WAKE_CALLER,
 };
 
@@ -343,6 +388,11 @@ static int next_timeout(struct session *s)
 	other = ancestors__run(&s->ancestors, now);
 	if (other < due)
 		due = other;
+	if (s->discover) {
+		other = discover__run(s->discover, now);
+		if (other < due)
+			due = other;
+	}
 	if (s->record_due < due)
 		due = s->record_due;
 	if (due == UINT64_MAX)
@@ -350,6 +400,26 @@ static int next_timeout(struct session *s)
 	if (!due)
 		return 0;
 	return due / 1000000 > 60000 ? 60000 : (int)(due / 1000000) + 1;
+}
+
+static void look_again(void *arg, pid_t pid)
+{
+	struct session *s = arg;
+	int found = session__scan(s, pid);
+
+	if (found > 0 && found & PROBES_RUNTIME)
+		session__complete(s, pid);
+}
+
+/* A library has been written to: who maps it has other code from then on. */
+static void on_files(struct session *s)
+{
+	if (!probes__changes(s->probes))
+		return;
+	if (s->discover)
+		discover__again(s->discover);
+	else
+		scope__each(s->scope, look_again, s);
 }
 
 static int wait_once(struct session *s)
@@ -370,6 +440,8 @@ static int wait_once(struct session *s)
 	for (int i = 0; i < n; i++) {
 		if (evs[i].data.u64 == WAKE_CALLER)
 			caller = true;
+		else if (evs[i].data.u64 == WAKE_FILES)
+			on_files(s);
 		else if (evs[i].data.u64 < WAKE_VIOLATIONS)
 			on_pidfd(s, (pid_t)evs[i].data.u64);
 	}
@@ -382,7 +454,7 @@ int session__wait(struct session *s, int fd, int fd2)
 
 	if (!err)
 		err = watch_fd(s, fd2, WAKE_CALLER);
-	while (!err && scope__count(s->scope))
+	while (!err && (s->discover || scope__count(s->scope)))
 		err = wait_once(s);
 	if (fd >= 0)
 		epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
@@ -414,6 +486,7 @@ static int open_output(struct session *s)
 		s->report.json = json__new(s->output);
 	else
 		s->report.text = s->output;
+	s->report.procs = s->procs;
 	if (opts->history_stacks)
 		s->report.kept = &s->kept;
 	s->stories = opts->json && !s->report.json ? NULL : stories__new(&s->report);
@@ -440,10 +513,11 @@ static int open_rings(struct session *s)
 	s->sweep = sweep__new(s->skel);
 	s->scope = scope__new(s->skel, s->epoll);
 	s->leaks = leaks__new(&s->report);
-	s->probes = probes__new(s->skel, s->kernel.uprobe_multi);
+	s->probes = probes__new(s->skel, s->kernel.uprobe_multi, !s->opts->all);
 	if (!s->violations || !s->life || !s->sweep || !s->scope || !s->leaks || !s->probes ||
 	    watch_fd(s, ring_buffer__epoll_fd(s->violations), WAKE_VIOLATIONS) ||
-	    watch_fd(s, ring_buffer__epoll_fd(s->life), WAKE_LIFE) || (s->record && open_trace(s)))
+	    watch_fd(s, ring_buffer__epoll_fd(s->life), WAKE_LIFE) ||
+	    watch_fd(s, probes__fd(s->probes), WAKE_FILES) || (s->record && open_trace(s)))
 		return refuse(ACL_EXIT_FAILED, "cannot set up the rings: %s", strerror(errno));
 	return 0;
 }
@@ -457,10 +531,11 @@ static int open_all(struct session *s)
 		return err;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->sym = symbolizer__new(0);
+	s->procs = procs__new();
 	if (libbpf_num_possible_cpus() < 0) /* the counts of each are summed up in the end */
 		return refuse(ACL_EXIT_FAILED,
 			      "cannot read how many CPUs there are: is /sys mounted?");
-	if (s->epoll < 0 || !s->sym)
+	if (s->epoll < 0 || !s->sym || !s->procs)
 		return refuse(ACL_EXIT_FAILED, "%s", strerror(errno));
 	err = open_output(s);
 	if (!err && s->opts->recording)
@@ -477,6 +552,7 @@ static int open_all(struct session *s)
 
 static void free_all(struct session *s)
 {
+	discover__free(s->discover);
 	probes__free(s->probes);
 	ring_buffer__free(s->violations);
 	ring_buffer__free(s->life);
@@ -488,6 +564,7 @@ static void free_all(struct session *s)
 	json__free(s->report.json);
 	symbolizer__free(s->sym);
 	scope__free(s->scope);
+	procs__free(s->procs);
 	if (s->output && s->output != stderr)
 		fclose(s->output);
 	if (s->epoll >= 0)
@@ -527,6 +604,33 @@ int session__open(const struct options *opts, struct session **out)
 	else
 		*out = s;
 	return err;
+}
+
+static int complete(void *arg, pid_t pid)
+{
+	return session__complete(arg, pid);
+}
+
+int session__watch_all(struct session *s)
+{
+	const struct discover_cfg cfg = {
+		.opts = s->opts,
+		.skel = s->skel,
+		.probes = s->probes,
+		.procs = s->procs,
+		.scope = s->scope,
+		.summary = &s->summary,
+		.arg = s,
+		.complete = complete,
+	};
+	int found;
+
+	s->discover = discover__new(&cfg);
+	if (!s->discover || watch_fd(s, discover__fd(s->discover), WAKE_MAPPINGS))
+		return -ENOMEM;
+	found = discover__scan(s->discover);
+	discover__run(s->discover, report__now());
+	return found;
 }
 
 /* ---- closing ------------------------------------------------------------- */

@@ -50,8 +50,14 @@ int session__complete(struct session *s, pid_t pid);
 int session__probe_loader_of(struct session *s, const char *program);
 
 /*
+ * Takes all processes into scope that use the runtime, now or later, and that the
+ * options' filters want.  Returns how many there are, or -errno.
+ */
+int session__watch_all(struct session *s);
+
+/*
  * Runs until `fd` (a pidfd, a signalfd; -1: none) is readable or until no
- * process is left in scope.  Returns 1 for the former, 0 for the latter, or
+ * process is left in scope (never, where all are).  Returns 1 for the former, 0 for the latter, or
  * -errno.
  */
 int session__wait(struct session *s, int fd, int fd2);

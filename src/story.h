@@ -25,6 +25,7 @@
 #define FOLLOWUP_DELAY_NS 100000000ULL
 
 struct json;
+struct procs;
 struct stacks;
 struct symbolizer;
 
@@ -34,6 +35,7 @@ struct report_cfg {
 	struct json *json;
 	struct symbolizer *sym;	   /* NULL: addresses only, as for processes of a recording */
 	bool stacks;		   /* stacks were asked for */
+	struct procs *procs;	   /* NULL: nothing more than numbers is known of processes */
 	const struct stacks *kept; /* of allocations and creations; NULL: none are kept */
 	bool verbose;
 	bool strict;	    /* notes are wanted */

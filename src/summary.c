@@ -165,9 +165,11 @@ static unsigned int print_loss(struct report_out *o, uint64_t n, const char *wor
 static void print_lost(struct report_out *o, const struct summary *s)
 {
 	unsigned int n = print_losses(o, s);
+	char span[REPORT_SPAN_MAX];
 
 	n += print_loss(o, s->unlooked,
 			"times that what a process had loaded could not be looked at or probed");
+	n += print_loss(o, s->lost_mappings, "records of mappings, made good by a look at /proc");
 	n += print_loss(o, s->unknown_records, "records of an unknown type");
 	if (s->counts) {
 		n += print_loss(o, s->counts->malformed, "records that were damaged");
@@ -182,6 +184,12 @@ static void print_lost(struct report_out *o, const struct summary *s)
 		report_out__printf(o, PREFIX "forgotten: %" PRIu64 " %s (%s)\n",
 				   s->losses[ACL_L_EVICTED], acl_loss__words(ACL_L_EVICTED),
 				   acl_loss__name(ACL_L_EVICTED));
+	if (s->late_attaches)
+		report_out__printf(o,
+				   PREFIX "%" PRIu64 " time%s a library was probed after a process "
+					  "had mapped it, up to %s later\n",
+				   s->late_attaches, plural(s->late_attaches),
+				   report__span(span, (int64_t)s->late_gap));
 	if (s->late)
 		report_out__printf(o,
 				   PREFIX "%" PRIu64 " of %" PRIu64 " process%s ran before it was "
@@ -313,6 +321,7 @@ static void put_lost(struct json *j, const struct summary *s)
 	for (int i = 0; i < ACL_L_MAX; i++)
 		json__u64(j, acl_loss__name(i), s->losses[i]);
 	json__u64(j, "not-looked-at", s->unlooked);
+	json__u64(j, "mapping-records", s->lost_mappings);
 	json__u64(j, "unknown-records", s->unknown_records);
 	json__u64(j, "damaged-records", s->counts ? s->counts->malformed : 0);
 	json__u64(j, "orphaned-followups", s->counts ? s->counts->orphans : 0);
@@ -342,6 +351,8 @@ static int print_json(const struct report_cfg *cfg, const struct summary *s)
 	json__double(j, "duration_s", (double)s->duration_ns / 1e9, 3);
 	json__u64(j, "processes", s->processes);
 	json__u64(j, "late_processes", s->late);
+	json__u64(j, "late_attaches", s->late_attaches);
+	json__double(j, "late_attach_max_us", (double)s->late_gap / 1000, 3);
 	put_violations(j, s);
 	put_calls(j, s);
 	put_objects(j, s);

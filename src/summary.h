@@ -26,6 +26,9 @@ struct summary {
 	uint64_t late;			   /* of those, how many ran before their probes were in */
 	struct acl_calls calls[ACL_C_MAX]; /* summed over CPUs */
 	uint64_t losses[ACL_L_MAX];
+	uint64_t late_attaches;	  /* libraries that were probed after a process had mapped them, */
+	uint64_t late_gap;	  /* and how long after, at most, in ns */
+	uint64_t lost_mappings;	  /* records of mappings that the kernel dropped */
 	uint64_t unlooked;	  /* times that what a process had loaded could not be looked at */
 	uint64_t unknown_records; /* of a ring, of a type that user space does not know */
 	struct summary_objects bufs, bytes, events, streams;

@@ -67,6 +67,17 @@ static int attach(struct session *s, const struct options *opts, pid_t pid)
 	return 0;
 }
 
+static int attach_all(struct session *s)
+{
+	int found = session__watch_all(s);
+
+	if (found < 0)
+		return refuse(ACL_EXIT_FAILED, "cannot look for processes: %s", strerror(-found));
+	say("watching all processes; %d use%s the Ascend runtime now", found,
+	    found == 1 ? "s" : "");
+	return 0;
+}
+
 static int open_signals(void)
 {
 	sigset_t set;
@@ -95,6 +106,8 @@ int command_watch(const struct options *opts)
 	err = session__open(opts, &s);
 	if (err)
 		return err;
+	if (opts->all)
+		err = attach_all(s);
 	for (size_t i = 0; !err && i < opts->npids; i++)
 		err = attach(s, opts, opts->pids[i]);
 	if (err) {

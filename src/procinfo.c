@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Reading /proc/PID/status and /proc/PID/cgroup. */
+#define _GNU_SOURCE
+#include "procinfo.h"
+
+#include <ctype.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LINE_MAX_BYTES (1UL << 16)
+#define ID_MIN 32 /* hex digits; podman and lxd have been seen with fewer than 64 */
+
+struct procs {
+	void *tree; /* tsearch() of struct procinfo */
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct procinfo *x = a, *y = b;
+
+	return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+struct procs *procs__new(void)
+{
+	return calloc(1, sizeof(struct procs));
+}
+
+static void procinfo__free(void *arg)
+{
+	struct procinfo *p = arg;
+
+	free(p->cgroup);
+	free(p);
+}
+
+void procs__free(struct procs *ps)
+{
+	if (!ps)
+		return;
+	tdestroy(ps->tree, procinfo__free);
+	free(ps);
+}
+
+/* ---- reading ------------------------------------------------------------- */
+
+void procinfo__container_of(const char *cgroup, char id[PROCINFO_CONTAINER_MAX + 1])
+{
+	const char *at = cgroup, *best = NULL;
+	size_t len = 0;
+
+	/* the last one: containers in containers */
+	while (*at) {
+		size_t n = strspn(at, "0123456789abcdef");
+
+		if (n >= ID_MIN && n <= PROCINFO_CONTAINER_MAX &&
+		    (at == cgroup || !isalnum((unsigned char)at[-1])) &&
+		    !isalnum((unsigned char)at[n])) {
+			best = at;
+			len = n;
+		}
+		at += n ? n : 1;
+	}
+	if (best)
+		memcpy(id, best, len);
+	id[len] = '\0';
+}
+
+/* The line without its newline, or NULL at the end; what is longer is skipped. */
+static char *next_line(FILE *f, char **line, size_t *room)
+{
+	ssize_t n;
+
+	while ((n = getline(line, room, f)) > 0) {
+		if ((size_t)n > LINE_MAX_BYTES)
+			continue;
+		if ((*line)[n - 1] == '\n')
+			(*line)[n - 1] = '\0';
+		return *line;
+	}
+	return NULL;
+}
+
+static FILE *open_proc(pid_t pid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+	return fopen(path, "re");
+}
+
+static int read_status(struct procinfo *p)
+{
+	FILE *f = open_proc(p->pid, "status");
+	char *line = NULL;
+	size_t room = 0;
+
+	if (!f)
+		return -1;
+	p->ns_pid = p->pid;
+	while (next_line(f, &line, &room)) {
+		const char *last;
+		unsigned int real, effective;
+
+		if (sscanf(line, "Uid: %u %u", &real, &effective) == 2)
+			p->uid = effective;
+		if (strncmp(line, "NSpid:", 6) != 0)
+			continue;
+		last = strrchr(line, '\t');
+		if (last && atoi(last) > 0)
+			p->ns_pid = atoi(last);
+	}
+	free(line);
+	fclose(f);
+	return 0;
+}
+
+static void read_comm(struct procinfo *p)
+{
+	FILE *f = open_proc(p->pid, "comm");
+	size_t n;
+
+	if (!f)
+		return;
+	n = fread(p->comm, 1, sizeof(p->comm) - 1, f);
+	while (n && (p->comm[n - 1] == '\n' || !p->comm[n - 1]))
+		n--;
+	p->comm[n] = '\0';
+	fclose(f);
+}
+
+/*
+ * Lines are ID:CONTROLLERS:PATH.  The unified hierarchy has no controllers; of
+ * the older ones the longest path says most.
+ */
+static void read_cgroup(struct procinfo *p)
+{
+	FILE *f = open_proc(p->pid, "cgroup");
+	char *line = NULL, *path, *best = NULL;
+	size_t room = 0;
+
+	while (f && next_line(f, &line, &room)) {
+		path = strchr(line, ':');
+		path = path ? strchr(path + 1, ':') : NULL;
+		if (!path || (best && strlen(path + 1) <= strlen(best)))
+			continue;
+		free(best);
+		best = strdup(path + 1);
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	p->cgroup = best ? best : strdup("");
+	if (p->cgroup)
+		procinfo__container_of(p->cgroup, p->container);
+}
+
+static struct procinfo *procinfo__read(pid_t pid)
+{
+	struct procinfo *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	if (!read_status(p)) {
+		read_comm(p);
+		read_cgroup(p);
+	}
+	if (!p->cgroup) { /* there was no memory, or no process */
+		procinfo__free(p);
+		return NULL;
+	}
+	return p;
+}
+
+const struct procinfo *procs__get(struct procs *ps, pid_t pid)
+{
+	const struct procinfo key = { .pid = pid };
+	struct procinfo **found, *p;
+
+	if (!ps)
+		return NULL;
+	found = tfind(&key, &ps->tree, compare);
+	if (found)
+		return *found;
+	p = procinfo__read(pid);
+	if (p && !tsearch(p, &ps->tree, compare)) {
+		procinfo__free(p);
+		p = NULL;
+	}
+	return p;
+}
+
+void procs__forget(struct procs *ps, pid_t pid)
+{
+	const struct procinfo key = { .pid = pid };
+	struct procinfo **found = tfind(&key, &ps->tree, compare), *p;
+
+	if (!found)
+		return;
+	p = *found;
+	tdelete(p, &ps->tree, compare);
+	procinfo__free(p);
+}
