@@ -28,7 +28,7 @@ endif
 MANS := $(patsubst deploy/man/%.mdoc,$(BUILD)/man/%.1,$(wildcard deploy/man/*.mdoc))
 
 .PHONY: man
-man: $(MANS)
+man: $(MANS)		## make the manual pages
 
 $(MANS): $(BUILD)/man/%.1: deploy/man/%.mdoc $(wildcard deploy/man/parts/*.mdoc) $(FLAGS)
 	$(call msg,MAN,$@)
@@ -111,4 +111,4 @@ rpm: $(STRIPPED) dist	## make a package for openEuler, and its source package
 check-packages:		## install, try and remove both packages in a fresh system (root)
 	$(Q)sh tests/deps.sh build packages
 	$(Q)$(MAKE) -s deb rpm $(SIM_TARGETS)
-	$(Q)$(TAP) tests/build/check_packages.sh
+	$(Q)CACHE='$(abspath $(CACHE))' $(TAP) tests/build/check_packages.sh

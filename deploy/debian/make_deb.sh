@@ -25,11 +25,10 @@ depends() {
 	rm -r "$work"
 }
 
-install -D -m 644 -t "$doc" "$here/copyright"
+install -D -m 644 -t "$doc" "$here/copyright" "$here"/../../README*.md
 gzip -9n <"$here/changelog" >"$doc/changelog.Debian.gz"
-gzip -9n <"$here/../../README.md" >"$doc/README.md.gz"
 install -D -m 644 "$here/lintian-overrides" "$tree/usr/share/lintian/overrides/aclguard"
-gzip -9n "$tree"/usr/share/man/man1/*.1
+gzip -9n "$tree"/usr/share/man/man1/*.1 "$doc"/README*.md
 
 mkdir -p "$tree/DEBIAN" "$(dirname "$package")"
 (cd "$tree" && find usr -type f | LC_ALL=C sort | xargs md5sum) >"$tree/DEBIAN/md5sums"

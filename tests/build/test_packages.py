@@ -227,7 +227,7 @@ class Rpm:
     def install(self):
         root = os.path.join(self.scratch, "rpm-root")
         os.mkdir(root)
-        rpm = ["rpm", f"--root={root}"]
+        rpm = ["rpm", f"--root={root}", "--dbpath=/var/lib/rpm"]
         run(*rpm, "--initdb")
         before = files(root)
         # Debian's rpm wants to be told that it is meant.
