@@ -130,7 +130,7 @@ bool discover__called(struct discover *d, pid_t pid)
 	struct acl_target t = { .out = 1 };
 
 	scope__add(d->cfg.scope, pid); /* its end is to be heard of, wanted or not */
-	procs__forget(d->cfg.procs, pid);
+	procs__refresh(d->cfg.procs, pid); /* it may have executed something since */
 	if (!discover__wants(d, pid)) {
 		scope__set_target(d->cfg.scope, pid, &t);
 		return false;
@@ -207,6 +207,7 @@ static uint64_t found(struct discover *d, const struct probes_place *at, uint64_
 		scope__set_target(d->cfg.scope, at->pid, &t);
 	}
 	scope__add(d->cfg.scope, at->pid);
+	procs__get(d->cfg.procs, at->pid); /* it may be gone when there is something to tell */
 	return since ? since : d->attached;
 }
 

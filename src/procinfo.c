@@ -175,22 +175,34 @@ static struct procinfo *procinfo__read(pid_t pid)
 	return p;
 }
 
-const struct procinfo *procs__get(struct procs *ps, pid_t pid)
+static struct procinfo *procs__add(struct procs *ps, struct procinfo *p)
 {
-	const struct procinfo key = { .pid = pid };
-	struct procinfo **found, *p;
-
-	if (!ps)
-		return NULL;
-	found = tfind(&key, &ps->tree, compare);
-	if (found)
-		return *found;
-	p = procinfo__read(pid);
 	if (p && !tsearch(p, &ps->tree, compare)) {
 		procinfo__free(p);
 		p = NULL;
 	}
 	return p;
+}
+
+const struct procinfo *procs__get(struct procs *ps, pid_t pid)
+{
+	const struct procinfo key = { .pid = pid };
+	struct procinfo **found;
+
+	if (!ps)
+		return NULL;
+	found = tfind(&key, &ps->tree, compare);
+	return found ? *found : procs__add(ps, procinfo__read(pid));
+}
+
+void procs__refresh(struct procs *ps, pid_t pid)
+{
+	struct procinfo *p = procinfo__read(pid);
+
+	if (!p)
+		return;
+	procs__forget(ps, pid);
+	procs__add(ps, p);
 }
 
 void procs__forget(struct procs *ps, pid_t pid)

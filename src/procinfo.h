@@ -37,6 +37,8 @@ void procs__free(struct procs *ps); /* NULL is allowed */
  * is gone, or may not be looked at.  Stays valid until it is forgotten.
  */
 const struct procinfo *procs__get(struct procs *ps, pid_t pid);
+/* Reads it anew, if it can still be read. */
+void procs__refresh(struct procs *ps, pid_t pid);
 /* It is gone, or executes another program. */
 void procs__forget(struct procs *ps, pid_t pid);
 

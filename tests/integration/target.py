@@ -4,7 +4,7 @@
     target.py [NAME]
 
 Reads words from stdin and answers each with itself: "load" opens libascendcl.so (from
-LD_LIBRARY_PATH), "order" does the order of calls that aclguard is for, "exit" ends.
+LD_LIBRARY_PATH), "load FILE" another one, "order" does the order of calls that aclguard is for, "exit" ends.
 NAME, given as hex, is what the thread calls itself.
 """
 
@@ -48,9 +48,9 @@ def main():
     if len(sys.argv) > 1:
         ctypes.CDLL(None).prctl(PR_SET_NAME, bytes.fromhex(sys.argv[1]), 0, 0, 0)
     for line in sys.stdin:
-        word = line.strip()
+        word, _, rest = line.strip().partition(" ")
         if word == "load":
-            lib = ctypes.CDLL("libascendcl.so")
+            lib = ctypes.CDLL(rest or "libascendcl.so")
         elif word == "order":
             order(lib)
         elif word == "exit":

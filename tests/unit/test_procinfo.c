@@ -70,6 +70,8 @@ static void we_are_known_to_ourselves(void **state)
 	assert_string_equal(me->comm, "test_procinfo");
 	assert_non_null(me->cgroup);
 	assert_ptr_equal(procs__get(ps, getpid()), me);
+	procs__refresh(ps, getpid());
+	assert_int_equal(procs__get(ps, getpid())->pid, getpid());
 	procs__forget(ps, getpid());
 	procs__forget(ps, getpid());
 	assert_non_null(procs__get(ps, getpid()));
