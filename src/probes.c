@@ -218,7 +218,7 @@ static int cannot_probe(const struct probes_place *at, int err)
 {
 	char shown[SHOWN_MAX];
 
-	if (access(at->path, F_OK))
+	if (faccessat(AT_FDCWD, at->path, F_OK, AT_EACCESS))
 		return -ESRCH; /* the process is gone, and its way to the file with it */
 	escape__str(shown, sizeof(shown), at->name);
 	say("cannot probe %s: %s%s", shown, strerror(-err),

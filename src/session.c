@@ -125,13 +125,14 @@ static int scan_mapping(const struct map_entry *m, void *arg)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, scan->pid, m->start,
 		 m->end);
-	if (access(path, R_OK)) {
+	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS)) {
 		int n = snprintf(path, sizeof(path), "/proc/%d/root%s", scan->pid, m->path);
 
 		if (n < 0 || (size_t)n >= sizeof(path))
 			return 0;
 		/* not "it has no such library" where we may not look */
-		if (probes__is_runtime_name(m->path) && access(path, R_OK) &&
+		if (probes__is_runtime_name(m->path) &&
+		    faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) &&
 		    (errno == EACCES || errno == EPERM))
 			scan->err = -errno;
 	}

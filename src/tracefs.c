@@ -42,7 +42,7 @@ int tracefs__open(void)
 
 		if (fd < 0)
 			continue;
-		if (!faccessat(fd, "events/sched", R_OK, 0))
+		if (!faccessat(fd, "events/sched", R_OK, AT_EACCESS))
 			return fd;
 		close(fd);
 	}
