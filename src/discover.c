@@ -129,7 +129,7 @@ bool discover__called(struct discover *d, pid_t pid)
 {
 	struct acl_target t = { .out = 1 };
 
-	scope__add(d->cfg.scope, pid); /* its end is to be heard of, wanted or not */
+	scope__add(d->cfg.scope, pid);	   /* its end is to be heard of, wanted or not */
 	procs__refresh(d->cfg.procs, pid); /* it may have executed something since */
 	if (!discover__wants(d, pid)) {
 		scope__set_target(d->cfg.scope, pid, &t);
@@ -156,9 +156,6 @@ static void say_late(struct discover *d, const struct probes_place *at, uint64_t
 		say("%s is probed, as process %d (%s) has it", name, at->pid, comm);
 		return;
 	}
-	d->cfg.summary->late_attaches++;
-	if (gap > d->cfg.summary->late_gap)
-		d->cfg.summary->late_gap = gap;
 	say("process %d (%s) mapped %s: probed %s later", at->pid, comm, name,
 	    report__span(span, (int64_t)gap));
 }
@@ -182,31 +179,43 @@ static int probe(struct discover *d, const struct probes_place *at, uint64_t map
 	return what;
 }
 
+/* It had the library before that was probed: what it did until then is not known. */
+static void late(struct discover *d, pid_t pid, uint64_t mapped, uint64_t since)
+{
+	struct summary *s = d->cfg.summary;
+
+	d->cfg.complete(d->cfg.arg, pid);
+	if (!mapped || since <= mapped)
+		return;
+	s->late_attaches++;
+	if (since - mapped > s->late_gap)
+		s->late_gap = since - mapped;
+}
+
 /* The process has a library of the runtime.  Returns since when that is probed, or 0. */
 static uint64_t found(struct discover *d, const struct probes_place *at, uint64_t mapped,
 		      uint64_t since)
 {
+	const struct acl_target fresh = { .complete = 0 };
 	struct acl_target t;
 	bool known = !scope__get_target(d->cfg.scope, at->pid, &t);
-	int what = probes__look(d->cfg.probes, at);
 
-	if (what & PROBES_NEW) {
-		what = probe(d, at, mapped);
-		if (what < 0) { /* already said; it is gone, or cannot be probed */
+	if (probes__look(d->cfg.probes, at) & PROBES_NEW) {
+		if (probe(d, at, mapped) < 0) { /* already said; it is gone, or cannot be probed */
 			d->cfg.summary->unlooked++;
+			scope__drop_target(d->cfg.scope, at->pid);
 			return 0;
 		}
 		since = d->attached;
-		d->cfg.complete(d->cfg.arg, at->pid);
+		late(d, at->pid, mapped, since);
 	} else if (!since || !mapped || mapped < since) {
-		/* from before, or perhaps: only what it does from now on is known */
 		if (!known || mapped || !d->scanned || d->attached)
-			d->cfg.complete(d->cfg.arg, at->pid);
+			late(d, at->pid, mapped, since ? since : d->attached);
 	} else if (!known) {
-		t = (struct acl_target){ .complete = 0 };
-		scope__set_target(d->cfg.scope, at->pid, &t);
+		scope__set_target(d->cfg.scope, at->pid, &fresh);
 	}
-	scope__add(d->cfg.scope, at->pid);
+	if (scope__add(d->cfg.scope, at->pid) == -ESRCH)
+		scope__drop_target(d->cfg.scope, at->pid);
 	procs__get(d->cfg.procs, at->pid); /* it may be gone when there is something to tell */
 	return since ? since : d->attached;
 }
