@@ -111,6 +111,16 @@ offer watch --pid=$$,1
 among $$,1
 result 'a second process id'
 
+offer watch --all --uid=
+among "$(id -u)"
+result 'users'
+offer watch --all --comm=bas
+among bash
+result 'names of processes'
+offer watch --all --container ''
+exactly ''
+result 'nothing where nothing is known'
+
 offer run ech
 among echo
 result 'programs'
