@@ -19,7 +19,7 @@ DIST	 := $(PACKAGES)/aclguard-$(VERSION).tar.gz
 
 # Of a tarball without its history, the date that its files have.
 ifndef SOURCE_DATE_EPOCH
-SOURCE_DATE_EPOCH := $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
+SOURCE_DATE_EPOCH = $(shell git log -1 --format=%ct 2>/dev/null || stat -c %Y Makefile)
 endif
 
 # --- the manual -------------------------------------------------------------
@@ -62,13 +62,16 @@ uninstall:		## remove what install put there
 
 # --- packages ---------------------------------------------------------------
 
-.PHONY: deb rpm dist check-packages
+.PHONY: deb rpm dist check-packages have-dpkg-deb have-rpmbuild
+have-dpkg-deb have-rpmbuild: have-%:
+	$(Q)command -v $* >/dev/null || sh tests/deps.sh packages
+
 $(STRIPPED): $(PACKAGED)
 	$(call msg,STRIP,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(LLVM_STRIP) --remove-section=.comment -o $@ $<
 
-deb: $(STRIPPED) $(MANS)	## make a package for Debian and Ubuntu
+deb: have-dpkg-deb $(STRIPPED) $(MANS)	## make a package for Debian and Ubuntu
 	$(Q)rm -rf $(BUILD)/deb
 	$(Q)umask 022 && $(MAKE) -s install PROGRAM='$(STRIPPED)' PREFIX=/usr DOCS= \
 		DESTDIR='$(abspath $(BUILD)/deb)' >/dev/null
@@ -94,7 +97,7 @@ dist:			## make the source tarball
 
 # --nodeps: on Debian, rpm's database knows of nothing that is installed.  gzip is
 # what the rpm of every openEuler can unpack.
-rpm: $(STRIPPED) dist	## make a package for openEuler, and its source package
+rpm: have-rpmbuild $(STRIPPED) dist	## make a package for openEuler, and its source package
 	$(Q)rm -rf $(BUILD)/rpm && mkdir -p $(BUILD)/rpm
 	$(Q)SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) rpmbuild -ba --quiet --nodeps \
 		--target $(CPU)-linux --with prebuilt \
