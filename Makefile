@@ -254,8 +254,9 @@ check-programs: check-objects
 check-unit: unit	## run the unit tests only
 	$(Q)$(TAP) $(UNIT_TESTS)
 
-check-model: $(LIB)	## compare 100,000 random histories with the reference model
-	$(Q)MODEL_HISTORIES=$${MODEL_HISTORIES:-100000} $(TAP) tests/model/test_model.py
+check-model: all $(LIB) $(SIM_TARGETS)	## compare 100,000 random histories, and 1,000 real ones, with the reference model
+	$(Q)MODEL_HISTORIES=$${MODEL_HISTORIES:-100000} REAL_HISTORIES=$${REAL_HISTORIES:-1000} \
+		$(TAP) tests/model/test_model.py tests/model/test_real.py
 
 check-san:		## run the unit tests under the address and undefined-behaviour sanitizers
 	$(Q)$(MAKE) SAN=1 check-unit

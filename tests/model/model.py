@@ -112,6 +112,7 @@ class Buffer:
         self.position = position
         self.registered = registered
         self.copies = []
+        self.phantoms = []          # that failed after another one had taken their place
         self.state = "live"         # live, freeing, freed, gone
         self.must = set()
         self.may = set()
@@ -268,9 +269,11 @@ class Model:
         self.window = window
         self.verdicts = []
         self.void = False           # the history cannot be: nothing is right or wrong
+        self.orphaned = False       # the call names the stream of a destroyed context
         self.leaks = []             # (pid, "event" or "host", handle or base, seen)
         self.alive = {}             # (pid, position) -> [ranges of buffers and events alive]
         self.allowed = set()        # verdicts that may be given all the same
+        self.if_raced = set()       # (pid, position) where any may, with the cause "raced"
         self.processes = {}
         self.uncertain = []         # [pid, since, until, base, size] of such buffers
         self.doubts = set()         # (pid, handle) of events of which it is not known
@@ -313,7 +316,8 @@ class Model:
 
     def allows(self, verdict):
         """Whether a verdict that the model does not give may be given all the same."""
-        if (verdict.pid, verdict.position, verdict.rule) in self.allowed:
+        if (verdict.pid, verdict.position, verdict.rule) in self.allowed or \
+           "raced" in verdict.causes and (verdict.pid, verdict.position) in self.if_raced:
             return True
         return verdict.rule.startswith("event-") and \
             (verdict.pid, verdict.pointer) in self.doubts
@@ -390,7 +394,7 @@ class Model:
 
     def context(self, process, thread):
         if thread.context and thread.context.destroyed:
-            self.void = True        # D26: the runtime refuses such calls
+            self.orphaned = True
         return thread.context or process.unknown
 
     def stream(self, process, thread, handle):
@@ -456,9 +460,11 @@ class Model:
         if thread.frame:
             self.drop(process, thread.frame, step.position)  # left by a jump over its return
         frame = Frame(step)
+        self.orphaned = False
         handler = getattr(self, "enter_" + frame.role, None)
         if handler:
             handler(process, thread, frame)
+        frame.orphaned = self.orphaned
         if frame.role.startswith("EV_"):
             # "... the thread's latest event call before it was a COMPLETE poll": until it
             # returns, this one is none.
@@ -477,9 +483,12 @@ class Model:
             return
         frame.ret, frame.out = step.ret, step.out
         frame.returned = step.position
+        self.orphaned = frame.orphaned
         handler = getattr(self, "leave_" + frame.role, None)
         if handler:
             handler(process, thread, frame)
+        if self.orphaned and not frame.ret:
+            self.void = True        # D26: the runtime refuses such calls
 
     # --- host memory --------------------------------------------------------------------
 
@@ -706,6 +715,11 @@ class Model:
             if worst is None or rank < worst[0]:
                 worst = rank, copy
         overflow = buffer.most > STREAMS_PER_BUFFER or process.overflow
+        # If the other one failed, too, this one may be taken to stand, as suspected (D30).
+        phantom = any(self.knowledge(process, thread, frame, copy, device_sync) != SETTLED
+                      for copy in buffer.phantoms)
+        if phantom:
+            self.if_raced.add((frame.pid, frame.position))
         if worst is None:
             return
         (known, _), copy = worst
@@ -748,7 +762,7 @@ class Model:
             verdict.may.add("lost")
         if process.raced or process.leaked:
             verdict.may.add("raced")
-        verdict.leaked = process.leaked
+        verdict.leaked = process.leaked or (verdict.pid, verdict.position) in self.if_raced
         if process.unseen:
             verdict.may.add("unseen-copy")
         if process.overflow or buffer.most > STREAMS_PER_BUFFER:
@@ -1107,13 +1121,14 @@ class Model:
         # D21: a capture ends with its origin.
         frame.ended = frame.stream.capture
         if frame.ended and frame.ended.origin is frame.stream and frame.ended.active:
-            self.void = True        # the runtime refuses that
             frame.ended.active = False
         else:
             frame.ended = None
 
     def put_back_stream(self, process, frame):
         if not frame.ret:
+            if frame.ended:
+                self.void = True        # the runtime refuses that
             return
         if frame.args["stream"] != NULL and frame.args["stream"] not in process.streams:
             process.streams[frame.args["stream"]] = frame.stream
@@ -1329,6 +1344,7 @@ class Model:
                 # "... only if its own effect still stands; otherwise the object is suspected."
                 if later:
                     buffer.may.add("raced")
+                    buffer.phantoms.append(copy)
             return
         # "copy-after-free: an async copy that succeeded, host range in no live buffer but in
         # one freed recently."
