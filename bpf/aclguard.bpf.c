@@ -395,6 +395,124 @@ int call_return(struct pt_regs *ctx)
 	return acl_on_return(ctx);
 }
 
+/* ---- without return probes --------------------------------------------- */
+
+/*
+ * On x86-64, some kernels return from a probed function by a system call that a
+ * seccomp filter may answer by killing the process.  There, only entries are
+ * probed, and a call is taken as returned, with success, when its thread enters
+ * the next one.  A cell on the stack that it filled in may have been used again by
+ * then, so what it made is not known; what is said is suspected.
+ */
+
+#if defined(__TARGET_ARCH_x86)
+#define ACL_RETURN_ADDRESS(ctx, addr) \
+	bpf_probe_read_user(addr, sizeof(*(addr)), (void *)PT_REGS_SP(ctx))
+#else
+#define ACL_RETURN_ADDRESS(ctx, addr) (*(addr) = PT_REGS_RET(ctx), 0)
+#endif
+
+/* Whether the call in progress has not returned yet: it is this one's caller, or jumped to it. */
+ACL_FN int acl_frame__goes_on(struct pt_regs *ctx, const struct acl_thread *th,
+			      const struct acl_frame *f, __u32 call, __u64 ret)
+{
+	__u64 sp = PT_REGS_SP(ctx), slot = 0;
+
+	if (sp > f->sp)
+		return 0;
+	if (sp == f->sp)
+		return f->call == call && th->ret == ret && th->ip != PT_REGS_IP(ctx);
+#if defined(__TARGET_ARCH_x86)
+	/* whoever calls from there anew overwrites it */
+	bpf_probe_read_user(&slot, sizeof(slot), (void *)f->sp);
+	return slot == th->ret;
+#else
+	/* the frame that the call made for itself has it, if it is still there */
+	struct {
+		__u64 next, ret;
+	} frame = { .next = PT_REGS_FP(ctx) };
+
+	for (int i = 0; i < 8; i++) {
+		if (frame.next >= f->sp ||
+		    bpf_probe_read_user(&frame, sizeof(frame), (void *)frame.next))
+			return slot != 0;
+		if (frame.ret == th->ret)
+			return 1;
+	}
+	return 0;
+#endif
+}
+
+ACL_FN void acl_frame__end(struct acl_env *env)
+{
+	struct acl_frame *f;
+	struct acl_leave out = {};
+	struct acl_calls *n;
+	__u32 call;
+	__u8 role;
+
+	env->th->depth = 0;
+	env->th->after_entry = 0;
+	f = acl_thread__frame(env->th, 0);
+	call = f->call;
+	if (call >= ACL_C_MAX)
+		return;
+	role = roles[call];
+	n = acl_calls__of(call);
+	if (!n)
+		return;
+	__sync_fetch_and_add(&n->returned, 1);
+	out.sp = f->sp;
+	out.pos = env->pos;
+	out.site = env->th->ret;
+	switch (role) {
+	case ACL_R_COPY_BATCH: /* its arrays need not be there any more */
+		acl_loss(env, ACL_L_UNSEEN_COPY);
+		return;
+	case ACL_R_MALLOC:
+	case ACL_R_EV_CREATE:
+	case ACL_R_EV_IPC_OPEN:
+	case ACL_R_ST_CREATE:
+	case ACL_R_ST_DEFAULT:
+	case ACL_R_CTX_CREATE:
+	case ACL_R_CTX_GET: /* nor need the cell; a poll's most often is */
+		return;
+	default:
+		break;
+	}
+	acl_out__fetch(env, role, f, &out);
+	acl_machine__leave(env, f, role, &out);
+}
+
+SEC("uprobe")
+int deferred_entry(struct pt_regs *ctx)
+{
+	__u32 call = (__u32)bpf_get_attach_cookie(ctx);
+	struct acl_calls *n;
+	struct acl_env env;
+	__u64 ret = 0;
+
+	if (!acl_env__begin(&env, ctx))
+		return 0;
+	env.proc->suspect[ACL_S_RETURNS] = 1;
+	env.proc->late = 1; /* what it makes is not known, as if it had been there before us */
+	if (ACL_RETURN_ADDRESS(ctx, &ret))
+		ret = 0;
+	if (env.th->depth) {
+		if (acl_frame__goes_on(ctx, env.th, acl_thread__frame(env.th, 0), call, ret)) {
+			n = acl_calls__of(call);
+			if (n)
+				__sync_fetch_and_add(&n->folded, 1);
+			return 0;
+		}
+		acl_frame__end(&env);
+	}
+	env.th->ip = PT_REGS_IP(ctx);
+	env.th->ret = ret;
+	bpf_tail_call(ctx, &entries, call);
+	return 0;
+}
+
 /* aclguard has ended without taking its probes out; the kernel will, in a while. */
 static volatile __u32 watcher_gone;
 
@@ -480,7 +598,8 @@ int on_exit(void *ctx)
 		env.proc = bpf_map_lookup_elem(&procs, &tgid);
 		if (env.proc && env.proc->inc == th->inc) {
 			env.inc = env.proc->inc;
-			acl_thread__unwind(&env, ~0ULL);
+			if (!env.proc->suspect[ACL_S_RETURNS]) /* no return is waited for there */
+				acl_thread__unwind(&env, ~0ULL);
 			on_thread_exit(&env);
 		}
 		bpf_map_delete_elem(&threads, &tid);

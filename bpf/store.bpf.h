@@ -310,7 +310,7 @@ ACL_FN void acl_sequel__send(struct acl_env *env, enum acl_rec type, __u64 id, _
 	acl_head__fill(&s->h, type, env->inc, pos);
 	s->id = id;
 	s->end = env->pos;
-	s->ret = ret;
+	s->ret = env->proc->suspect[ACL_S_RETURNS] ? ACL_RET_UNSEEN : ret;
 	s->call = call;
 	s->_pad = 0;
 	bpf_ringbuf_submit(s, BPF_RB_FORCE_WAKEUP);

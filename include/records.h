@@ -100,6 +100,9 @@ struct acl_violation {
 	__u64 stack[ACL_STACK_MAX];
 };
 
+/* `ret` of a sequel: the return was not seen, it is merely over */
+#define ACL_RET_UNSEEN (-0x7fffffff - 1)
+
 struct acl_sequel {
 	struct acl_head h; /* time: entry of the call */
 	__u64 id;	   /* RELEASED: of the verdict.  DESTROYED: of the event */

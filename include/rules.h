@@ -70,7 +70,8 @@ enum acl_hazard {
 	X(CONTEXT, "context-unknown", "the context behind a NULL stream was not seen")      \
 	X(WAY, "unfollowed-way",                                                            \
 	  "the stream carried a notify, callback, value write or shared event after it")    \
-	X(LOST, "lost", "calls of this process were lost")
+	X(LOST, "lost", "calls of this process were lost")                                  \
+	X(RETURNS, "returns-unseen", "without return probes, what calls returned was not seen")
 
 enum acl_suspect {
 #define ACL_SUSPECT_ENUM(id, name, words) ACL_S_##id,

@@ -69,8 +69,8 @@ static int attach_one(struct attached *a, struct bpf_program *prog, const char *
 }
 
 /* Returns first: a return whose entry was not seen does no harm. */
-static int runtime_multi(struct aclguard_bpf *skel, const char *path, const struct elffile_func *f,
-			 struct attached *a)
+static int runtime_multi(struct aclguard_bpf *skel, bool returns, const char *path,
+			 const struct elffile_func *f, struct attached *a)
 {
 	unsigned long places[ACL_C_MAX];
 	__u64 cookies[ACL_C_MAX];
@@ -83,6 +83,8 @@ static int runtime_multi(struct aclguard_bpf *skel, const char *path, const stru
 		cookies[n] = (__u64)i;
 		places[n++] = f[i].offset;
 	}
+	if (!returns)
+		return attach_multi(a, skel->progs.deferred_entry, path, places, cookies, n, false);
 	err = attach_multi(a, skel->progs.call_return, path, places, NULL, n, true);
 	return err ? err
 		   : attach_multi(a, skel->progs.multi_entry, path, places, cookies, n, false);
@@ -103,11 +105,12 @@ static int runtime_singly(struct aclguard_bpf *skel, const char *path, const str
 	return err;
 }
 
-int attach__runtime(struct aclguard_bpf *skel, bool multi, const char *path,
+int attach__runtime(struct aclguard_bpf *skel, enum attach_how how, const char *path,
 		    const struct elffile_func *f, struct attached *out)
 {
 	struct attached a = { .n = 0 };
-	int err = multi ? runtime_multi(skel, path, f, &a) : runtime_singly(skel, path, f, &a);
+	int err = how == ATTACH_SINGLY ? runtime_singly(skel, path, f, &a)
+				       : runtime_multi(skel, how == ATTACH_MULTI, path, f, &a);
 
 	if (err) /* half of the calls would tell half of the story */
 		attach__detach(&a);
@@ -116,13 +119,14 @@ int attach__runtime(struct aclguard_bpf *skel, bool multi, const char *path,
 	return err;
 }
 
-int attach__loader(struct aclguard_bpf *skel, bool multi, const char *path, uint64_t offset,
-		   struct attached *out)
+int attach__loader(struct aclguard_bpf *skel, enum attach_how how, const char *path,
+		   uint64_t offset, struct attached *out)
 {
 	const unsigned long at = offset;
 	struct attached a = { .n = 0 };
-	int err = multi ? attach_multi(&a, skel->progs.loader, path, &at, NULL, 1, false)
-			: attach_one(&a, skel->progs.loader, path, offset, false);
+	int err = how != ATTACH_SINGLY
+			  ? attach_multi(&a, skel->progs.loader, path, &at, NULL, 1, false)
+			  : attach_one(&a, skel->progs.loader, path, offset, false);
 
 	if (!err)
 		*out = a;
@@ -145,6 +149,19 @@ int attach__join(struct attached *to, struct attached *from)
 	free(from->links);
 	*from = (struct attached){ .n = 0 };
 	return 0;
+}
+
+const char *attach__name(enum attach_how how)
+{
+	switch (how) {
+	case ATTACH_SINGLY:
+		return "perf_event";
+	case ATTACH_MULTI:
+		return "uprobe_multi";
+	case ATTACH_ENTRIES:
+		return "uprobe_multi, entries only";
+	}
+	return "?";
 }
 
 /* ---- taking them out ---------------------------------------------------- */

@@ -15,6 +15,12 @@ struct aclguard_bpf;
 struct bpf_link;
 struct elffile_func;
 
+enum attach_how {
+	ATTACH_SINGLY,	/* a perf event a probe */
+	ATTACH_MULTI,	/* uprobe_multi */
+	ATTACH_ENTRIES, /* the same without returns, see deferred_entry() in aclguard.bpf.c */
+};
+
 /* Links that belong together.  Zero-initialise. */
 struct attached {
 	struct bpf_link **links;
@@ -26,11 +32,14 @@ struct attached {
  * entries in the order of enum acl_call.  Returns 0, or -errno with nothing left
  * attached.
  */
-int attach__runtime(struct aclguard_bpf *skel, bool multi, const char *path,
+int attach__runtime(struct aclguard_bpf *skel, enum attach_how how, const char *path,
 		    const struct elffile_func *f, struct attached *out);
 /* The hook of a dynamic loader, at an offset in the file. */
-int attach__loader(struct aclguard_bpf *skel, bool multi, const char *path, uint64_t offset,
-		   struct attached *out);
+int attach__loader(struct aclguard_bpf *skel, enum attach_how how, const char *path,
+		   uint64_t offset, struct attached *out);
+
+/* As reports name it. */
+const char *attach__name(enum attach_how how);
 
 /* Whether a function can be probed: a chooser of functions runs once, and not as the call. */
 bool attach__is_usable(const struct elffile_func *f);

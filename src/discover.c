@@ -200,6 +200,7 @@ static uint64_t found(struct discover *d, const struct probes_place *at, uint64_
 	struct acl_target t;
 	bool known = !scope__get_target(d->cfg.scope, at->pid, &t);
 
+	d->cfg.mind(d->cfg.arg, at->pid);
 	if (probes__look(d->cfg.probes, at) & PROBES_NEW) {
 		if (probe(d, at, mapped) < 0) { /* already said; it is gone, or cannot be probed */
 			d->cfg.summary->unlooked++;

@@ -36,6 +36,8 @@ struct discover_cfg {
 	void *arg;
 	/* all that the process does from now on is seen; 0 or -errno */
 	int (*complete)(void *arg, pid_t pid);
+	/* before the process makes a call that is probed */
+	void (*mind)(void *arg, pid_t pid);
 };
 
 /* The configuration is copied.  NULL if there is no memory. */

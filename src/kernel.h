@@ -15,6 +15,7 @@
 struct kernel {
 	bool uprobe_multi; /* one link for many places, told apart by a cookie */
 	bool uprobe_perf;  /* the perf_event kind of uprobe is there */
+	bool seccomp_risk; /* a return probe kills who runs under a seccomp filter */
 };
 
 /*

@@ -74,6 +74,8 @@ static void choose_programs(struct load *ld, const struct kernel *k)
 	}
 	if (!k->uprobe_multi)
 		bpf_program__set_autoload(ld->skel->progs.multi_entry, false);
+	bpf_program__set_autoload(ld->skel->progs.deferred_entry,
+				  k->uprobe_multi && k->seccomp_risk);
 }
 
 static int fill_entries(struct load *ld)

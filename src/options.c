@@ -29,6 +29,7 @@ enum {
 	OPT_JSON,
 	OPT_STACKS,
 	OPT_HISTORY_STACKS,
+	OPT_SECCOMP_RISK,
 	OPT_OUTPUT,
 	OPT_ERROR_EXITCODE,
 	OPT_NO_WAIT,
@@ -185,6 +186,10 @@ static const struct argp_option stacks_options[] = {
 	{ "history-stacks", OPT_HISTORY_STACKS, NULL, 0,
 	  "Keep the stack of every allocation and creation, and show it in reports and of leaks",
 	  2 },
+	{ "assume-seccomp-risk", OPT_SECCOMP_RISK, NULL, 0,
+	  "Do without return probes, as for programs under a seccomp filter on kernels where those "
+	  "kill them",
+	  2 },
 	{}
 };
 
@@ -194,6 +199,10 @@ static error_t parse_stacks(int key, char *arg, struct argp_state *state)
 
 	if (key == OPT_HISTORY_STACKS) {
 		opts->history_stacks = true;
+		return 0;
+	}
+	if (key == OPT_SECCOMP_RISK) {
+		opts->assume_seccomp_risk = true;
 		return 0;
 	}
 	if (key != OPT_STACKS)

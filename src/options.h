@@ -24,9 +24,10 @@ struct options {
 	bool strict;
 	bool json;
 	bool stacks;
-	bool history_stacks; /* run, watch */
-	bool all;	     /* watch: every process that uses the runtime, but for these filters */
-	const char *comm;    /* a pattern */
+	bool history_stacks;	  /* run, watch */
+	bool assume_seccomp_risk; /* probe entries only */
+	bool all;	  /* watch: every process that uses the runtime, but for these filters */
+	const char *comm; /* a pattern */
 	const char *container; /* the beginning of an id */
 	const char *cgroup;
 	bool uid_given;

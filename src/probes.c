@@ -46,6 +46,7 @@ struct library {
 	char *path; /* as the process that brought it in calls it */
 	unsigned int calls;
 	struct identity id;
+	int fd;		 /* the file, to be probed in another way; -1: none */
 	uint64_t probed; /* offset of one of its probes in the file */
 	struct attached links;
 	int watch;    /* of inotify; -1: none */
@@ -64,7 +65,8 @@ struct seen {
 
 struct probes {
 	struct aclguard_bpf *skel;
-	bool multi, loaders;
+	enum attach_how how;
+	bool loaders;
 	void *files; /* tsearch() tree of struct seen */
 	size_t nfiles;
 	struct attached loader_links[64];
@@ -97,14 +99,14 @@ static int compare_seen(const void *a, const void *b)
 	return 0;
 }
 
-struct probes *probes__new(struct aclguard_bpf *skel, bool multi, bool loaders)
+struct probes *probes__new(struct aclguard_bpf *skel, enum attach_how how, bool loaders)
 {
 	struct probes *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
 	p->skel = skel;
-	p->multi = multi;
+	p->how = how;
 	p->loaders = loaders;
 	p->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	return p;
@@ -112,6 +114,8 @@ struct probes *probes__new(struct aclguard_bpf *skel, bool multi, bool loaders)
 
 static void library__free(struct library *lib)
 {
+	if (lib->fd >= 0)
+		close(lib->fd);
 	free(lib->links.links);
 	free(lib->path);
 	free(lib);
@@ -197,8 +201,10 @@ static struct library *library__new(struct probes *p, const char *name,
 	libraries = reallocarray(p->libraries, p->nlibraries + 1, sizeof(struct library *));
 	if (libraries)
 		p->libraries = libraries;
-	if (lib)
+	if (lib) {
+		lib->fd = lib->watch = -1;
 		lib->path = strdup(name);
+	}
 	if (!lib || !lib->path || !libraries) {
 		if (lib)
 			library__free(lib);
@@ -210,7 +216,6 @@ static struct library *library__new(struct probes *p, const char *name,
 		lib->calls++;
 		lib->probed = f[i].offset;
 	}
-	lib->watch = -1;
 	return lib;
 }
 
@@ -235,17 +240,61 @@ static int attach_runtime(struct probes *p, const struct probes_place *at,
 
 	if (!lib)
 		return -ENOMEM;
-	err = attach__runtime(p->skel, p->multi, at->path, f, &lib->links);
+	err = attach__runtime(p->skel, p->how, at->path, f, &lib->links);
 	if (err) {
 		library__free(lib);
 		return cannot_probe(at, err);
 	}
 	lib->id = *id;
+	lib->fd = open(at->path, O_RDONLY | O_CLOEXEC);
 	if (p->inotify >= 0)
 		lib->watch = inotify_add_watch(p->inotify, at->path, IN_MODIFY | IN_CLOSE_WRITE);
 	p->libraries[p->nlibraries++] = lib;
 	*out = lib;
 	return 0;
+}
+
+static int probe_again(struct probes *p, struct library *lib)
+{
+	struct elffile_func funcs[ACL_C_MAX];
+	struct elffile *ef;
+	char path[64];
+	int err = elffile__open_fd(lib->fd, &ef);
+
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", lib->fd);
+	err = elffile__find_functions(ef, call_names, ACL_C_MAX, funcs) > 0
+		      ? attach__runtime(p->skel, p->how, path, funcs, &lib->links)
+		      : -ENOENT;
+	elffile__close(ef);
+	return err;
+}
+
+int probes__without_returns(struct probes *p)
+{
+	int err = 0, one;
+
+	if (p->how == ATTACH_ENTRIES)
+		return 0;
+	p->how = ATTACH_ENTRIES;
+	for (size_t i = 0; i < p->nlibraries; i++) {
+		struct library *lib = p->libraries[i];
+		const struct probes_place at = { .path = "/proc/self/exe", .name = lib->path };
+
+		if (lib->changed)
+			continue;
+		attach__detach(&lib->links); /* at once: who returns is in danger */
+		one = probe_again(p, lib);
+		if (one)
+			err = cannot_probe(&at, one);
+	}
+	return err;
+}
+
+enum attach_how probes__how(const struct probes *p)
+{
+	return p->how;
 }
 
 /* ---- loaders ------------------------------------------------------------ */
@@ -275,7 +324,7 @@ static int attach_loader(struct probes *p, const char *path, uint64_t offset)
 
 	if (p->nloaders == sizeof(p->loader_links) / sizeof(p->loader_links[0]))
 		return -ENOSPC;
-	err = attach__loader(p->skel, p->multi, path, offset, &p->loader_links[p->nloaders]);
+	err = attach__loader(p->skel, p->how, path, offset, &p->loader_links[p->nloaders]);
 	if (!err)
 		p->nloaders++;
 	return err;

@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "attach.h"
+
 struct aclguard_bpf;
 struct probes;
 
@@ -38,10 +40,17 @@ struct probes_place {
 };
 
 /*
- * `multi`: attach by uprobe_multi.  `loaders`: probe dynamic loaders, too.
- * Neither is owned.  NULL if there is no memory.
+ * `loaders`: probe dynamic loaders, too.  The skeleton is not owned.  NULL if
+ * there is no memory.
  */
-struct probes *probes__new(struct aclguard_bpf *skel, bool multi, bool loaders);
+struct probes *probes__new(struct aclguard_bpf *skel, enum attach_how how, bool loaders);
+
+/*
+ * From now on without return probes: those that are in are taken out.  Returns 0,
+ * or -errno where a library could not be probed again (already said).
+ */
+int probes__without_returns(struct probes *p);
+enum attach_how probes__how(const struct probes *p);
 
 /* Takes all probes out again; in parallel, since the kernel waits for each. */
 void probes__free(struct probes *p);

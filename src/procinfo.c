@@ -106,6 +106,7 @@ static int read_status(struct procinfo *p)
 
 		if (sscanf(line, "Uid: %u %u", &real, &effective) == 2)
 			p->uid = effective;
+		sscanf(line, "Seccomp: %d", &p->seccomp);
 		if (strncmp(line, "NSpid:", 6) != 0)
 			continue;
 		last = strrchr(line, '\t');

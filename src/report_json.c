@@ -336,7 +336,7 @@ int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 
 static void put_return(struct json *j, const struct story *s)
 {
-	if (!s->returned) {
+	if (!s->returned || s->unseen) {
 		json__null(j, "return");
 		json__null(j, "return_name");
 		json__null(j, "release_us");

@@ -652,7 +652,7 @@ static void print_return(struct report_out *o, const struct story *s)
 	char ptr[HANDLE_MAX], span[REPORT_SPAN_MAX];
 
 	report_out__printf(o, "%s(%s) ", acl_call__name(s->call), hex(ptr, s->ptr));
-	if (!s->returned) {
+	if (!s->returned || s->unseen) {
 		report_out__printf(o, "was not seen to return");
 		return;
 	}

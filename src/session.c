@@ -151,11 +151,33 @@ static int scan_mapping(const struct map_entry *m, void *arg)
 	return 0;
 }
 
+/*
+ * Before a process that runs under a seccomp filter returns from a probed call on
+ * a kernel where that kills it.
+ */
+static void mind_seccomp(struct session *s, pid_t pid)
+{
+	const struct procinfo *info;
+
+	if (!s->kernel.seccomp_risk || probes__how(s->probes) == ATTACH_ENTRIES)
+		return;
+	procs__refresh(s->procs, pid); /* it may have taken one on since */
+	info = procs__get(s->procs, pid);
+	if (!info || !info->seccomp)
+		return;
+	say("process %d runs under a seccomp filter, and on this kernel a return probe would kill "
+	    "it:\nfrom now on only entries are probed, and what is said is suspected",
+	    pid);
+	probes__without_returns(s->probes);
+}
+
 int session__scan(struct session *s, pid_t pid)
 {
 	struct scan scan = { .s = s, .pid = pid };
-	int err = maps__walk(pid, scan_mapping, &scan, NULL);
+	int err;
 
+	mind_seccomp(s, pid);
+	err = maps__walk(pid, scan_mapping, &scan, NULL);
 	if (!err)
 		err = scan.err;
 	return err ? err : scan.found;
@@ -506,6 +528,13 @@ static int open_trace(struct session *s)
 	return err;
 }
 
+static enum attach_how how_to_attach(const struct session *s)
+{
+	if (s->opts->assume_seccomp_risk)
+		return ATTACH_ENTRIES;
+	return s->kernel.uprobe_multi ? ATTACH_MULTI : ATTACH_SINGLY;
+}
+
 static int open_rings(struct session *s)
 {
 	s->violations =
@@ -514,7 +543,7 @@ static int open_rings(struct session *s)
 	s->sweep = sweep__new(s->skel);
 	s->scope = scope__new(s->skel, s->epoll);
 	s->leaks = leaks__new(&s->report);
-	s->probes = probes__new(s->skel, s->kernel.uprobe_multi, !s->opts->all);
+	s->probes = probes__new(s->skel, how_to_attach(s), !s->opts->all);
 	if (!s->violations || !s->life || !s->sweep || !s->scope || !s->leaks || !s->probes ||
 	    watch_fd(s, ring_buffer__epoll_fd(s->violations), WAKE_VIOLATIONS) ||
 	    watch_fd(s, ring_buffer__epoll_fd(s->life), WAKE_LIFE) ||
@@ -523,11 +552,28 @@ static int open_rings(struct session *s)
 	return 0;
 }
 
+static int assume_risk(struct session *s)
+{
+	if (!s->kernel.uprobe_multi)
+		return refuse(
+			ACL_EXIT_KERNEL,
+			"--assume-seccomp-risk needs uprobe_multi, which this kernel has not.\n"
+			"Kernels without it have no such risk either.");
+	if (s->opts->recording)
+		return refuse(ACL_EXIT_FAILED,
+			      "without return probes nothing can be recorded: what calls returned "
+			      "would be missing");
+	s->kernel.seccomp_risk = true;
+	return 0;
+}
+
 static int open_all(struct session *s)
 {
 	int err;
 
 	err = kernel__probe(&s->kernel);
+	if (!err && s->opts->assume_seccomp_risk)
+		err = assume_risk(s);
 	if (err)
 		return err;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -612,6 +658,11 @@ static int complete(void *arg, pid_t pid)
 	return session__complete(arg, pid);
 }
 
+static void mind(void *arg, pid_t pid)
+{
+	mind_seccomp(arg, pid);
+}
+
 int session__watch_all(struct session *s)
 {
 	const struct discover_cfg cfg = {
@@ -623,6 +674,7 @@ int session__watch_all(struct session *s)
 		.summary = &s->summary,
 		.arg = s,
 		.complete = complete,
+		.mind = mind,
 	};
 	int found;
 
@@ -699,7 +751,7 @@ static struct summary_library *list_libraries(struct session *s)
 
 	for (size_t i = 0; libs && i < n; i++) {
 		libs[i].path = probes__library(s->probes, i, &libs[i].functions);
-		libs[i].how = s->kernel.uprobe_multi ? "uprobe_multi" : "perf_event";
+		libs[i].how = attach__name(probes__how(s->probes));
 	}
 	s->summary.libs = libs;
 	s->summary.n_libs = libs ? n : 0;

@@ -267,8 +267,9 @@ static void join_release(struct stories *st, const struct acl_sequel *q)
 	}
 	n->s.returned = true;
 	n->s.ret = q->ret;
+	n->s.unseen = q->ret == ACL_RET_UNSEEN;
 	n->s.end = q->end;
-	if (q->ret)
+	if (q->ret && !n->s.unseen)
 		confirm(st, &n->s);
 	if (n->s.event && !n->s.destroyed) {
 		n->waits = true;

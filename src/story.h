@@ -115,6 +115,7 @@ struct story {
 	uint8_t level;
 	uint8_t evidence;
 	bool returned;	/* ret and end are valid */
+	bool unseen;	/* it is over, but what it returned was not seen */
 	bool destroyed; /* destroy_time is valid */
 	bool told;	/* a follow-up was printed */
 	int32_t ret;

@@ -177,6 +177,8 @@ ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, stru
 	if (w.rank & 1)
 		v->suspects |= 1U << ACL_S_WAY;
 	level = acl_verdict__level(rule, pooled, age, acl_cfg(env)->window, w.rank & 1);
+	if (level == ACL_LEVEL_ERROR && v->suspects & 1U << ACL_S_RETURNS)
+		level = ACL_LEVEL_WARNING; /* a poll of another thread may be seen too late */
 	v->level = level;
 	v->hazard = acl_verdict__hazard(rule, time_line);
 	v->evidence = acl_verdict__evidence(v->suspects);
@@ -211,7 +213,7 @@ ACL_FN __u64 acl_unknown__judge(struct acl_env *env, const struct acl_frame *f)
 	v = acl_report__begin(env, f, ACL_RULE_FREE_BEFORE_DESTROY);
 	if (!v)
 		return 0;
-	v->suspects = 1U << ACL_S_LATE;
+	v->suspects = 1U << (env->proc->suspect[ACL_S_RETURNS] ? ACL_S_RETURNS : ACL_S_LATE);
 	v->poll.pos = poll;
 	v->poll.handle = env->th->poll_event;
 	v->poll.tid = env->tid;
