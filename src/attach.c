@@ -50,26 +50,26 @@ static int keep(struct attached *a, struct bpf_link *link)
 	return 0;
 }
 
-static int attach_multi(struct attached *a, struct bpf_program *prog, const char *path,
+static int attach_multi(struct attached *a, struct bpf_program *prog, pid_t pid, const char *path,
 			const unsigned long *offsets, const __u64 *cookies, size_t n,
 			bool is_return)
 {
 	LIBBPF_OPTS(bpf_uprobe_multi_opts, opts, .offsets = offsets, .cookies = cookies, .cnt = n,
 		    .retprobe = is_return);
 
-	return keep(a, bpf_program__attach_uprobe_multi(prog, -1, path, NULL, &opts));
+	return keep(a, bpf_program__attach_uprobe_multi(prog, pid, path, NULL, &opts));
 }
 
-static int attach_one(struct attached *a, struct bpf_program *prog, const char *path,
+static int attach_one(struct attached *a, struct bpf_program *prog, pid_t pid, const char *path,
 		      uint64_t offset, bool is_return)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = is_return);
 
-	return keep(a, bpf_program__attach_uprobe_opts(prog, -1, path, offset, &opts));
+	return keep(a, bpf_program__attach_uprobe_opts(prog, pid, path, offset, &opts));
 }
 
 /* Returns first: a return whose entry was not seen does no harm. */
-static int runtime_multi(struct aclguard_bpf *skel, bool returns, const char *path,
+static int runtime_multi(struct aclguard_bpf *skel, bool returns, pid_t pid, const char *path,
 			 const struct elffile_func *f, struct attached *a)
 {
 	unsigned long places[ACL_C_MAX];
@@ -84,33 +84,34 @@ static int runtime_multi(struct aclguard_bpf *skel, bool returns, const char *pa
 		places[n++] = f[i].offset;
 	}
 	if (!returns)
-		return attach_multi(a, skel->progs.deferred_entry, path, places, cookies, n, false);
-	err = attach_multi(a, skel->progs.call_return, path, places, NULL, n, true);
+		return attach_multi(a, skel->progs.deferred_entry, pid, path, places, cookies, n,
+				    false);
+	err = attach_multi(a, skel->progs.call_return, pid, path, places, NULL, n, true);
 	return err ? err
-		   : attach_multi(a, skel->progs.multi_entry, path, places, cookies, n, false);
+		   : attach_multi(a, skel->progs.multi_entry, pid, path, places, cookies, n, false);
 }
 
-static int runtime_singly(struct aclguard_bpf *skel, const char *path, const struct elffile_func *f,
-			  struct attached *a)
+static int runtime_singly(struct aclguard_bpf *skel, pid_t pid, const char *path,
+			  const struct elffile_func *f, struct attached *a)
 {
 	int err = 0;
 
 	for (int i = 0; !err && i < ACL_C_MAX; i++) {
 		if (!attach__is_usable(&f[i]))
 			continue;
-		err = attach_one(a, skel->progs.call_return, path, f[i].offset, true);
+		err = attach_one(a, skel->progs.call_return, pid, path, f[i].offset, true);
 		if (!err)
-			err = attach_one(a, entry_program(skel, i), path, f[i].offset, false);
+			err = attach_one(a, entry_program(skel, i), pid, path, f[i].offset, false);
 	}
 	return err;
 }
 
-int attach__runtime(struct aclguard_bpf *skel, enum attach_how how, const char *path,
+int attach__runtime(struct aclguard_bpf *skel, enum attach_how how, pid_t pid, const char *path,
 		    const struct elffile_func *f, struct attached *out)
 {
 	struct attached a = { .n = 0 };
-	int err = how == ATTACH_SINGLY ? runtime_singly(skel, path, f, &a)
-				       : runtime_multi(skel, how == ATTACH_MULTI, path, f, &a);
+	int err = how == ATTACH_SINGLY ? runtime_singly(skel, pid, path, f, &a)
+				       : runtime_multi(skel, how == ATTACH_MULTI, pid, path, f, &a);
 
 	if (err) /* half of the calls would tell half of the story */
 		attach__detach(&a);
@@ -125,8 +126,8 @@ int attach__loader(struct aclguard_bpf *skel, enum attach_how how, const char *p
 	const unsigned long at = offset;
 	struct attached a = { .n = 0 };
 	int err = how != ATTACH_SINGLY
-			  ? attach_multi(&a, skel->progs.loader, path, &at, NULL, 1, false)
-			  : attach_one(&a, skel->progs.loader, path, offset, false);
+			  ? attach_multi(&a, skel->progs.loader, -1, path, &at, NULL, 1, false)
+			  : attach_one(&a, skel->progs.loader, -1, path, offset, false);
 
 	if (!err)
 		*out = a;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct aclguard_bpf;
 struct bpf_link;
@@ -30,9 +31,9 @@ struct attached {
 /*
  * Probes the calls of the table that were found in the file; `f` has ACL_C_MAX
  * entries in the order of enum acl_call.  Returns 0, or -errno with nothing left
- * attached.
+ * attached.  `pid`: in that process only; -1: in all.
  */
-int attach__runtime(struct aclguard_bpf *skel, enum attach_how how, const char *path,
+int attach__runtime(struct aclguard_bpf *skel, enum attach_how how, pid_t pid, const char *path,
 		    const struct elffile_func *f, struct attached *out);
 /* The hook of a dynamic loader, at an offset in the file. */
 int attach__loader(struct aclguard_bpf *skel, enum attach_how how, const char *path,

@@ -8,12 +8,10 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "records.h"
@@ -50,6 +48,7 @@ struct discover {
 	bool rescan;
 	pid_t self;
 	int users; /* found by the walk */
+	int failed;
 };
 
 struct discover *discover__new(const struct discover_cfg *cfg)
@@ -200,7 +199,12 @@ static uint64_t found(struct discover *d, const struct probes_place *at, uint64_
 	struct acl_target t;
 	bool known = !scope__get_target(d->cfg.scope, at->pid, &t);
 
-	d->cfg.mind(d->cfg.arg, at->pid);
+	if (d->failed)
+		return 0;
+	scope__add(d->cfg.scope, at->pid);
+	d->failed = d->cfg.mind(d->cfg.arg, at->pid);
+	if (d->failed)
+		return 0;
 	if (probes__look(d->cfg.probes, at) & PROBES_NEW) {
 		if (probe(d, at, mapped) < 0) { /* already said; it is gone, or cannot be probed */
 			d->cfg.summary->unlooked++;
@@ -251,42 +255,20 @@ static struct file *file__add(struct discover *d, const struct mmaps_file *id, b
 	return f;
 }
 
-/*
- * The way to the file: through the mapping; by its name where that is not allowed;
- * by the same name here, where the process is gone and the file is the same.
- */
-static int open_place(struct probes_place *at, uint64_t inode, char *path, size_t size)
-{
-	struct stat st;
-	int n;
-
-	snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, at->pid, at->start,
-		 at->end);
-	at->path = path;
-	if (!access(path, R_OK))
-		return 0;
-	n = snprintf(path, size, "/proc/%d/root%s", at->pid, at->name);
-	if (n < 0 || (size_t)n >= size)
-		return -ENAMETOOLONG;
-	if (!access(path, R_OK))
-		return 0;
-	at->path = at->name;
-	return !stat(at->name, &st) && st.st_ino == inode ? 0 : -ENOENT;
-}
-
 static void on_event(void *arg, const struct mmaps_event *ev)
 {
 	const struct file key = { .id = ev->file };
 	struct discover *d = arg;
 	struct file **known, *f;
-	struct probes_place at = {
-		.name = ev->name,
-		.pid = ev->pid,
+	const struct map_entry m = {
 		.start = ev->start,
 		.end = ev->end,
 		.offset = ev->offset,
+		.inode = ev->file.inode,
+		.path = (char *)ev->name,
 	};
-	char path[PATH_MAX + 64];
+	char path[PROBES_PATH_MAX];
+	struct probes_place at;
 	int what;
 
 	if (ev->pid == d->self)
@@ -296,7 +278,7 @@ static void on_event(void *arg, const struct mmaps_event *ev)
 	/* a file system without generations may give the number to another file */
 	if (f && !f->runtime && ev->file.generation)
 		return;
-	if (open_place(&at, ev->file.inode, path, sizeof(path))) {
+	if (probes_place__open(&at, ev->pid, &m, path, sizeof(path))) {
 		d->cfg.summary->unlooked += probes__is_runtime_name(ev->name);
 		return;
 	}
@@ -321,16 +303,11 @@ struct walk {
 static int on_mapping(const struct map_entry *m, void *arg)
 {
 	struct walk *w = arg;
-	struct probes_place at = {
-		.name = m->path,
-		.pid = w->pid,
-		.start = m->start,
-		.end = m->end,
-		.offset = m->offset,
-	};
-	char path[PATH_MAX + 64];
+	char path[PROBES_PATH_MAX];
+	struct probes_place at;
 
-	if (!m->exec || !map_entry__is_file(m) || open_place(&at, m->inode, path, sizeof(path)))
+	if (!m->exec || !map_entry__is_file(m) ||
+	    probes_place__open(&at, w->pid, m, path, sizeof(path)))
 		return 0;
 	if (probes__look(w->d->cfg.probes, &at) & PROBES_RUNTIME && discover__wants(w->d, w->pid)) {
 		found(w->d, &at, 0, 0);
@@ -365,6 +342,11 @@ void discover__again(struct discover *d)
 {
 	d->rescan = true;
 	d->scanned = 0;
+}
+
+int discover__failed(const struct discover *d)
+{
+	return d->failed;
 }
 
 /* ---- what is due --------------------------------------------------------- */

@@ -37,7 +37,7 @@ struct discover_cfg {
 	/* all that the process does from now on is seen; 0 or -errno */
 	int (*complete)(void *arg, pid_t pid);
 	/* before the process makes a call that is probed */
-	void (*mind)(void *arg, pid_t pid);
+	int (*mind)(void *arg, pid_t pid); /* not 0: nothing is to be probed any more */
 };
 
 /* The configuration is copied.  NULL if there is no memory. */
@@ -55,6 +55,9 @@ int discover__scan(struct discover *d);
  * called again, UINT64_MAX for not before there is something to read.
  */
 uint64_t discover__run(struct discover *d, uint64_t now);
+
+/* What `mind` returned, if it was not 0. */
+int discover__failed(const struct discover *d);
 
 /* Everybody who maps the runtime has to be looked at again, as a file has changed. */
 void discover__again(struct discover *d);

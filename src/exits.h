@@ -10,6 +10,7 @@
 enum aclguard_exit {
 	ACL_EXIT_OK = 0,
 	ACL_EXIT_USAGE = 64,	    /* EX_USAGE of sysexits.h */
+	ACL_EXIT_CANARY = 116,	    /* the process that was probed first did not live on */
 	ACL_EXIT_RECORDING = 117,   /* replay: no recording, or none that can be read */
 	ACL_EXIT_OUTPUT = 118,	    /* reports, or the recording, could not be written */
 	ACL_EXIT_NO_SYMBOLS = 119,  /* the runtime's library defines none of its calls */

@@ -38,6 +38,7 @@ enum {
 	OPT_CONTAINER,
 	OPT_CGROUP,
 	OPT_UID,
+	OPT_CANARY,
 	OPT_TRACE_RING,
 	OPT_CALLS,
 };
@@ -308,6 +309,8 @@ static const struct argp_option watch_options[] = {
 	  "with --all: those of the container whose id begins so", 0 },
 	{ "cgroup", OPT_CGROUP, "PATH", 0, "with --all: those in this control group or below", 0 },
 	{ "uid", OPT_UID, "UID", 0, "with --all: those of this user", 0 },
+	{ "canary", OPT_CANARY, "SECONDS", 0,
+	  "Probe the first process alone for so long, and go on only if it still lives", 0 },
 	{ "no-wait", OPT_NO_WAIT, NULL, 0,
 	  "Refuse a process that has not loaded the Ascend runtime, instead of waiting for it", 0 },
 	{}
@@ -366,6 +369,9 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 	case OPT_ALL:
 		opts->all = true;
 		return 0;
+	case OPT_CANARY:
+		opts->canary = (unsigned int)parse_number(arg, 1, 3600, "seconds", state);
+		return 0;
 	case OPT_NO_WAIT:
 		opts->wait = false;
 		return 0;
@@ -386,6 +392,7 @@ static const struct argp watch_argp = {
 	NULL,
 	"Attach to running processes, until they end or Ctrl-C.\v"
 	"The processes are left as they were.  Exit statuses: 0 done, 64 wrong usage, "
+	"116 the process of --canary did not live on, "
 	"118 reports could not be written, 119 the library lacks the runtime's calls, "
 	"120 a capability is missing, 121 the kernel lacks a feature, 122 a policy forbids it, "
 	"123 no such process, 124 no Ascend runtime in it (--no-wait), 125 anything else.",

@@ -26,8 +26,9 @@ struct options {
 	bool stacks;
 	bool history_stacks;	  /* run, watch */
 	bool assume_seccomp_risk; /* probe entries only */
-	bool all;	  /* watch: every process that uses the runtime, but for these filters */
-	const char *comm; /* a pattern */
+	unsigned int canary; /* watch: seconds that the first process is probed alone; 0: not */
+	bool all;	     /* watch: every process that uses the runtime, but for these filters */
+	const char *comm;    /* a pattern */
 	const char *container; /* the beginning of an id */
 	const char *cgroup;
 	bool uid_given;

@@ -27,6 +27,7 @@
 #include "elffile.h"
 #include "escape.h"
 #include "exits.h"
+#include "maps.h"
 
 #define LOADER_HOOK "_dl_debug_state" /* what debuggers stop at, in every libc */
 #define LOADER_STATE "_r_debug"	      /* what they look at then */
@@ -141,6 +142,33 @@ void probes__free(struct probes *p)
 	free(p);
 }
 
+int probes_place__open(struct probes_place *at, pid_t pid, const struct map_entry *m, char *path,
+		       size_t size)
+{
+	struct stat st;
+	int n, err;
+
+	*at = (struct probes_place){
+		.path = path,
+		.name = m->path,
+		.pid = pid,
+		.start = m->start,
+		.end = m->end,
+		.offset = m->offset,
+	};
+	snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m->start, m->end);
+	if (!faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
+		return 0;
+	n = snprintf(path, size, "/proc/%d/root%s", pid, m->path);
+	if (n < 0 || (size_t)n >= size)
+		return -ENAMETOOLONG;
+	if (!faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
+		return 0;
+	err = -errno;
+	at->path = m->path;
+	return !stat(m->path, &st) && st.st_ino == m->inode ? 0 : err;
+}
+
 /* ---- libraries ---------------------------------------------------------- */
 
 static void identify(struct elffile *ef, const struct stat *st, struct identity *id)
@@ -240,7 +268,7 @@ static int attach_runtime(struct probes *p, const struct probes_place *at,
 
 	if (!lib)
 		return -ENOMEM;
-	err = attach__runtime(p->skel, p->how, at->path, f, &lib->links);
+	err = attach__runtime(p->skel, p->how, -1, at->path, f, &lib->links);
 	if (err) {
 		library__free(lib);
 		return cannot_probe(at, err);
@@ -265,7 +293,7 @@ static int probe_again(struct probes *p, struct library *lib)
 		return err;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", lib->fd);
 	err = elffile__find_functions(ef, call_names, ACL_C_MAX, funcs) > 0
-		      ? attach__runtime(p->skel, p->how, path, funcs, &lib->links)
+		      ? attach__runtime(p->skel, p->how, -1, path, funcs, &lib->links)
 		      : -ENOENT;
 	elffile__close(ef);
 	return err;
@@ -529,6 +557,25 @@ int probes__look(struct probes *p, const struct probes_place *at)
 	if (!(what & PROBES_RUNTIME) && !(what & PROBES_LOADER && p->loaders))
 		seen__add(p, &st, what, NULL); /* without memory it is looked at again */
 	return what | PROBES_NEW;
+}
+
+int probes__try(struct probes *p, const struct probes_place *at, struct attached *out)
+{
+	struct elffile_func funcs[ACL_C_MAX], hook;
+	struct attached links = { .n = 0 };
+	struct elffile *ef;
+	int err = elffile__open(at->path, &ef);
+
+	if (err)
+		return err;
+	if (classify(ef, at->name, funcs, &hook) & PROBES_RUNTIME)
+		err = attach__runtime(p->skel, p->how, at->pid, at->path, funcs, &links);
+	elffile__close(ef);
+	if (!err)
+		err = attach__join(out, &links);
+	if (err)
+		attach__detach(&links);
+	return err;
 }
 
 /* ---- files that change -------------------------------------------------- */

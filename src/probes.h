@@ -7,6 +7,7 @@
 #ifndef ACLGUARD_PROBES_H
 #define ACLGUARD_PROBES_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -39,6 +40,20 @@ struct probes_place {
 	uint64_t offset; /* of its start in the file */
 };
 
+struct map_entry;
+
+#define PROBES_PATH_MAX (PATH_MAX + 64)
+
+/*
+ * The way to a file that a process has mapped: through the mapping, whatever became
+ * of its name and wherever it is mounted; without the privilege for that by its
+ * name; and by the same name here, where the process is gone and it is the same file.
+ * *at holds `path` and the mapping's name.  Returns 0, -ENAMETOOLONG, or the reason
+ * why none is open, such as -EACCES.
+ */
+int probes_place__open(struct probes_place *at, pid_t pid, const struct map_entry *m, char *path,
+		       size_t size);
+
 /*
  * `loaders`: probe dynamic loaders, too.  The skeleton is not owned.  NULL if
  * there is no memory.
@@ -64,6 +79,11 @@ void probes__free_loaders(struct probes *p);
  * (already said).  A file that cannot be read is PROBES_NOTHING.
  */
 int probes__file(struct probes *p, const struct probes_place *at);
+/*
+ * Probes the file in the process that has it mapped, and in no other, if it is of
+ * the runtime.  The links are the caller's.  Returns 0 or -errno.
+ */
+int probes__try(struct probes *p, const struct probes_place *at, struct attached *out);
 /* What probes__file() would find; nothing is attached. */
 int probes__look(struct probes *p, const struct probes_place *at);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES (1UL << 16)
-#define ID_MIN 32 /* hex digits; podman and lxd have been seen with fewer than 64 */
+#define ID_MIN 64 /* hex digits, in every engine; shorter ones stand for other things */
 
 struct procs {
 	void *tree; /* tsearch() of struct procinfo */

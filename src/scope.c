@@ -158,6 +158,13 @@ void scope__drop_target(struct scope *sc, pid_t pid)
 	bpf_map__delete_elem(sc->skel->maps.targets, &key, sizeof(key), 0);
 }
 
+int scope__pidfd(const struct scope *sc, pid_t pid)
+{
+	const struct watched *w = find(sc, pid);
+
+	return w ? w->pidfd : -1;
+}
+
 void scope__signal(const struct scope *sc, pid_t pid, int sig)
 {
 	struct watched *w = find(sc, pid);

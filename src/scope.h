@@ -39,6 +39,8 @@ int scope__set_target(struct scope *sc, pid_t pid, const struct acl_target *t);
 int scope__get_target(const struct scope *sc, pid_t pid, struct acl_target *t);
 void scope__drop_target(struct scope *sc, pid_t pid);
 
+/* Its pidfd, owned by the scope; -1: it is not in scope. */
+int scope__pidfd(const struct scope *sc, pid_t pid);
 /* Sends a signal to exactly that process. */
 void scope__signal(const struct scope *sc, pid_t pid, int sig);
 

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,6 +66,8 @@ struct session {
 	FILE *output;
 	struct scope *scope;
 	struct procs *procs;
+	bool canary_done;
+	int interrupt;		   /* readable when the caller's signal has come; -1: never */
 	struct discover *discover; /* NULL: not all processes are watched */
 	int epoll;
 	uint64_t started;
@@ -111,39 +114,22 @@ struct scan {
 	int err;
 };
 
-/*
- * The file as the process has it, whatever became of its name and wherever
- * it is mounted; without the privilege for that, by its name.
- */
 static int scan_mapping(const struct map_entry *m, void *arg)
 {
 	struct scan *scan = arg;
-	char path[PATH_MAX];
-	int what;
+	struct probes_place at;
+	char path[PROBES_PATH_MAX];
+	int err, what;
 
 	if (!m->exec || !map_entry__is_file(m))
 		return 0;
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, scan->pid, m->start,
-		 m->end);
-	if (faccessat(AT_FDCWD, path, R_OK, AT_EACCESS)) {
-		int n = snprintf(path, sizeof(path), "/proc/%d/root%s", scan->pid, m->path);
-
-		if (n < 0 || (size_t)n >= sizeof(path))
-			return 0;
-		/* not "it has no such library" where we may not look */
-		if (probes__is_runtime_name(m->path) &&
-		    faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) &&
-		    (errno == EACCES || errno == EPERM))
-			scan->err = -errno;
-	}
-	what = probes__file(scan->s->probes, &(struct probes_place){
-						     .path = path,
-						     .name = m->path,
-						     .pid = scan->pid,
-						     .start = m->start,
-						     .end = m->end,
-						     .offset = m->offset,
-					     });
+	err = probes_place__open(&at, scan->pid, m, path, sizeof(path));
+	/* not "it has no such library" where we may not look */
+	if ((err == -EACCES || err == -EPERM) && probes__is_runtime_name(m->path))
+		scan->err = err;
+	if (err)
+		return 0;
+	what = probes__file(scan->s->probes, &at);
 	if (what < 0)
 		scan->err = what;
 	else
@@ -477,8 +463,11 @@ int session__wait(struct session *s, int fd, int fd2)
 
 	if (!err)
 		err = watch_fd(s, fd2, WAKE_CALLER);
-	while (!err && (s->discover || scope__count(s->scope)))
+	while (!err && (s->discover || scope__count(s->scope))) {
 		err = wait_once(s);
+		if (!err && s->discover)
+			err = discover__failed(s->discover);
+	}
 	if (fd >= 0)
 		epoll_ctl(s->epoll, EPOLL_CTL_DEL, fd, NULL);
 	if (fd2 >= 0)
@@ -643,6 +632,7 @@ int session__open(const struct options *opts, struct session **out)
 	signal(SIGXFSZ, SIG_IGN);
 	raise_nofile();
 	s->epoll = -1;
+	s->interrupt = -1;
 	s->record_due = UINT64_MAX;
 	s->started = report__now();
 	err = open_all(s);
@@ -653,17 +643,76 @@ int session__open(const struct options *opts, struct session **out)
 	return err;
 }
 
+/* ---- the canary ---------------------------------------------------------- */
+
+struct canary {
+	struct session *s;
+	pid_t pid;
+	struct attached links;
+};
+
+static int probe_canary(const struct map_entry *m, void *arg)
+{
+	struct canary *c = arg;
+	char path[PROBES_PATH_MAX];
+	struct probes_place at;
+
+	if (!m->exec || !map_entry__is_file(m) ||
+	    probes_place__open(&at, c->pid, m, path, sizeof(path)) ||
+	    !(probes__look(c->s->probes, &at) & PROBES_RUNTIME))
+		return 0;
+	return probes__try(c->s->probes, &at, &c->links);
+}
+
+/* Waits for the end of the process or of the time, or for the caller's signal. */
+static int watch_canary(const struct session *s, pid_t pid, int interrupt)
+{
+	struct pollfd fds[2] = { { .fd = scope__pidfd(s->scope, pid), .events = POLLIN },
+				 { .fd = interrupt, .events = POLLIN } };
+
+	say("process %d is probed alone, for %u s", pid, s->opts->canary);
+	if (poll(fds, 2, (int)s->opts->canary * 1000) < 0)
+		return -errno;
+	if (fds[0].revents) {
+		say("process %d ended while it was probed alone: no other is probed.\n"
+		    "If it was to end by then, take one that lives longer; otherwise look "
+		    "what became of it.",
+		    pid);
+		return -ECANCELED;
+	}
+	return fds[1].revents ? -EINTR : 0;
+}
+
+int session__canary(struct session *s, pid_t pid, int interrupt)
+{
+	struct canary c = { .s = s, .pid = pid };
+	int err;
+
+	if (!s->opts->canary || s->canary_done)
+		return 0;
+	s->canary_done = true;
+	mind_seccomp(s, pid);
+	err = maps__walk(pid, probe_canary, &c, NULL);
+	if (!err)
+		err = watch_canary(s, pid, interrupt);
+	attach__detach(&c.links);
+	return err;
+}
+
 static int complete(void *arg, pid_t pid)
 {
 	return session__complete(arg, pid);
 }
 
-static void mind(void *arg, pid_t pid)
+static int mind(void *arg, pid_t pid)
 {
-	mind_seccomp(arg, pid);
+	struct session *s = arg;
+
+	mind_seccomp(s, pid);
+	return session__canary(s, pid, s->interrupt);
 }
 
-int session__watch_all(struct session *s)
+int session__watch_all(struct session *s, int interrupt)
 {
 	const struct discover_cfg cfg = {
 		.opts = s->opts,
@@ -681,9 +730,10 @@ int session__watch_all(struct session *s)
 	s->discover = discover__new(&cfg);
 	if (!s->discover || watch_fd(s, discover__fd(s->discover), WAKE_MAPPINGS))
 		return -ENOMEM;
+	s->interrupt = interrupt;
 	found = discover__scan(s->discover);
 	discover__run(s->discover, report__now());
-	return found;
+	return discover__failed(s->discover) ? discover__failed(s->discover) : found;
 }
 
 /* ---- closing ------------------------------------------------------------- */

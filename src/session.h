@@ -51,9 +51,17 @@ int session__probe_loader_of(struct session *s, const char *program);
 
 /*
  * Takes all processes into scope that use the runtime, now or later, and that the
- * options' filters want.  Returns how many there are, or -errno.
+ * options' filters want.  Returns how many there are, or -errno; -ECANCELED where
+ * the canary did not live on.  `interrupt` is as in session__canary().
  */
-int session__watch_all(struct session *s);
+int session__watch_all(struct session *s, int interrupt);
+
+/*
+ * Where the options ask for it, and once: probes this process alone for a while.
+ * Returns 0 if it lives on, -EINTR if `interrupt` became readable, -ECANCELED
+ * (already said) if it ended, or -errno.
+ */
+int session__canary(struct session *s, pid_t pid, int interrupt);
 
 /*
  * Runs until `fd` (a pidfd, a signalfd; -1: none) is readable or until no

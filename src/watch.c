@@ -16,8 +16,16 @@
 #include "probes.h"
 #include "session.h"
 
+/* The canary did not live on, or nobody wants to know any more. */
+static int canary_over(int err)
+{
+	return err == -ECANCELED ? ACL_EXIT_CANARY : ACL_EXIT_OK;
+}
+
 static int cannot_watch(pid_t pid, int err)
 {
+	if (err == -ECANCELED || err == -EINTR)
+		return canary_over(err);
 	if (err == -ESRCH)
 		return refuse(ACL_EXIT_NO_PROCESS, "no such process: %d", pid);
 	if (err == -EACCES || err == -EPERM)
@@ -48,11 +56,14 @@ static int without_runtime(const struct options *opts, pid_t pid, int found)
 	return 0;
 }
 
-static int attach(struct session *s, const struct options *opts, pid_t pid)
+static int attach(struct session *s, const struct options *opts, pid_t pid, int interrupt)
 {
 	int found, err;
 
 	err = session__add(s, pid, false);
+	if (err)
+		return cannot_watch(pid, err);
+	err = session__canary(s, pid, interrupt);
 	if (err)
 		return cannot_watch(pid, err);
 	found = session__scan(s, pid);
@@ -67,10 +78,12 @@ static int attach(struct session *s, const struct options *opts, pid_t pid)
 	return 0;
 }
 
-static int attach_all(struct session *s)
+static int attach_all(struct session *s, int interrupt)
 {
-	int found = session__watch_all(s);
+	int found = session__watch_all(s, interrupt);
 
+	if (found == -ECANCELED || found == -EINTR)
+		return canary_over(found);
 	if (found < 0)
 		return refuse(ACL_EXIT_FAILED, "cannot look for processes: %s", strerror(-found));
 	say("watching all processes; %d use%s the Ascend runtime now", found,
@@ -107,17 +120,19 @@ int command_watch(const struct options *opts)
 	if (err)
 		return err;
 	if (opts->all)
-		err = attach_all(s);
+		err = attach_all(s, sfd);
 	for (size_t i = 0; !err && i < opts->npids; i++)
-		err = attach(s, opts, opts->pids[i]);
+		err = attach(s, opts, opts->pids[i], sfd);
 	if (err) {
 		session__abandon(s);
 		return err;
 	}
 	err = session__wait(s, sfd, -1);
-	if (err < 0)
+	if (err < 0 && err != -ECANCELED && err != -EINTR)
 		say("cannot wait for the processes: %s", strerror(-err));
 	ours = session__close(s);
 	close(sfd);
+	if (err == -ECANCELED || err == -EINTR)
+		return canary_over(err);
 	return err < 0 ? ACL_EXIT_FAILED : ours;
 }

@@ -377,11 +377,78 @@ def test_killed():
     target.finish()
 
 
+# ---- caution ------------------------------------------------------------------------
+
+CANARY_DEAD = 116       # src/exits.h
+
+
+def test_canary():
+    """--canary probes one process alone, and goes on only if it lives"""
+    first, second = Steps(env=own_library()), Steps(env=own_library())
+    watch = Watch("-p", f"{first.pid},{second.pid}", "--canary", 2)
+    watch.wait_for(f"process {first.pid} is probed alone, for 2 s")
+    expect(first.is_probed() and not second.is_probed(), "who is probed:", first.is_probed(),
+           second.is_probed())
+    watch.wait_for(f"attached to process {second.pid}\\b")
+    first.do("cqfd")
+    second.do("cqfd")
+    ended = watch.stop()
+    for target in first, second:
+        target.finish()
+        one_error(ended, target.pid)
+    first, second = Steps(env=own_library()), Steps(env=own_library())
+    watch = Watch("-p", f"{first.pid},{second.pid}", "--canary", 30)
+    watch.wait_for("is probed alone")
+    first.process.kill()
+    ended = watch.finish()
+    expect_equal(ended.status, CANARY_DEAD, "status")
+    expect(not second.is_probed(), "the second one is probed")
+    second.finish()
+    world.mentions(ended.err, f"process {first.pid} ended while it was probed alone")
+
+
+def test_canary_of_all():
+    """the same where all processes are watched"""
+    target = Steps(env=own_library())
+    watch = Watch("--all", "--comm", "steps", "--canary", 30)
+    watch.wait_for("is probed alone")
+    expect(target.is_probed(), "not probed")
+    target.process.kill()
+    expect_equal(watch.finish().status, CANARY_DEAD, "status")
+    target = Steps(env=own_library())
+    watch = Watch("--all", "--comm", "steps", "--canary", 1)
+    watch.wait_for("watching all processes")
+    target.do("cqfd")
+    target.finish()
+    one_error(watch.stop(), target.pid)
+
+
+def test_entries_only():
+    """--assume-seccomp-risk: under a strict filter it lives on, the mistake is told, remedies are not"""
+    def watched(name, *prefix):
+        ended = world.guarded([*prefix, world.scenario(name), 2], ["--assume-seccomp-risk"],
+                              race="certain")
+        expect_equal(ended.status, 0, f"status of {name}")
+        return ended
+    filtered = watched("pcd_order", world.compile_c("strict.c"))
+    expect_equal([(v["rule"], v["level"], v["evidence"], v["suspects"])
+                  for v in filtered.of("violation")],
+                 2 * [("free-before-destroy", "warning", "suspected", ["returns-unseen"])],
+                 "verdicts")
+    expect_equal([lib["attached_by"] for lib in filtered.summary()["libraries"]],
+                 ["uprobe_multi, entries only"], "how it was attached")
+    for name in "pcd_fixed_sync", "pcd_fixed_destroy", "clean_mix":
+        expect_equal(watched(name).of("violation"), [], f"violations of {name}")
+    expect_equal(world.run([world.ACLGUARD, "record", "-o", world.scratch("rec"),
+                            "--assume-seccomp-risk", "true"]).status, 125, "status of record")
+
+
 def all_tests():
     return world.titled(
         test_before_and_after, test_new_copy, test_ctypes, test_renamed, test_hostile_path,
         test_deleted, test_replaced, test_overwritten, test_filters, test_filter_usage,
-        test_containers, test_container_filter, test_short_lived, test_two, test_killed)
+        test_containers, test_container_filter, test_short_lived, test_two, test_killed,
+        test_canary, test_canary_of_all, test_entries_only)
 
 
 if __name__ == "__main__":
