@@ -281,7 +281,8 @@ demo:			## show a report: the fault this tool is for, on the simulated runtime (
 FUZZERS	  := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_TIME ?= 60
 FUZZ_SRCS  = $(filter-out src/main.c src/run.c src/watch.c src/record.c src/session.c \
-	     src/probes.c src/load.c src/kernel.c src/alive.c src/sweep.c src/options.c,$(wildcard src/*.c))
+	     src/probes.c src/attach.c src/discover.c src/scope.c src/load.c src/kernel.c src/alive.c \
+	     src/sweep.c src/options.c src/doctor.c,$(wildcard src/*.c))
 
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard src/*.[ch] include/*.h include/machine/*.h) | $(SKEL)
 	$(call msg,FUZZ,$@)

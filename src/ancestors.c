@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* Looking after the parents of a process that was stopped for a moment. */
 #include "ancestors.h"
+#include "privileges.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -52,6 +53,13 @@ void ancestors__note(struct ancestors *a, pid_t pid, uint64_t now)
 	a->until = now + WATCH_NS;
 }
 
+static void cont(pid_t pid)
+{
+	privileges__raise();
+	kill(pid, SIGCONT);
+	privileges__lower();
+}
+
 uint64_t ancestors__run(struct ancestors *a, uint64_t now)
 {
 	pid_t parent;
@@ -61,7 +69,7 @@ uint64_t ancestors__run(struct ancestors *a, uint64_t now)
 		return UINT64_MAX;
 	for (unsigned int i = 0; i < a->n; i++)
 		if (!read_stat(a->pids[i], &state, &parent) && state == 'T')
-			kill(a->pids[i], SIGCONT);
+			cont(a->pids[i]);
 	if (now < a->until)
 		return LOOK_NS;
 	a->n = 0;

@@ -21,6 +21,7 @@
 #include "exits.h"
 #include "maps.h"
 #include "mmaps.h"
+#include "privileges.h"
 #include "probes.h"
 #include "procinfo.h"
 #include "report_text.h"
@@ -124,7 +125,7 @@ bool discover__wants(struct discover *d, pid_t pid)
 	       (!o->uid_given || info->uid == o->uid);
 }
 
-bool discover__called(struct discover *d, pid_t pid)
+static bool called(struct discover *d, pid_t pid)
 {
 	struct acl_target t = { .out = 1 };
 
@@ -138,6 +139,16 @@ bool discover__called(struct discover *d, pid_t pid)
 	if (scope__get_target(d->cfg.scope, pid, &t))
 		d->cfg.complete(d->cfg.arg, pid);
 	return true;
+}
+
+bool discover__called(struct discover *d, pid_t pid)
+{
+	bool wanted;
+
+	privileges__raise();
+	wanted = called(d, pid);
+	privileges__lower();
+	return wanted;
 }
 
 /* ---- attaching ----------------------------------------------------------- */
@@ -375,7 +386,7 @@ static void read_events(struct discover *d)
 	d->cfg.summary->lost_mappings += lost;
 }
 
-uint64_t discover__run(struct discover *d, uint64_t now)
+static uint64_t run(struct discover *d, uint64_t now)
 {
 	if (d->mmaps)
 		read_events(d);
@@ -390,4 +401,14 @@ uint64_t discover__run(struct discover *d, uint64_t now)
 	if (!d->rescan)
 		return UINT64_MAX;
 	return d->scanned + SCAN_INTERVAL > now ? d->scanned + SCAN_INTERVAL - now : 0;
+}
+
+uint64_t discover__run(struct discover *d, uint64_t now)
+{
+	uint64_t due;
+
+	privileges__raise();
+	due = run(d, now);
+	privileges__lower();
+	return due;
 }

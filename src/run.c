@@ -29,6 +29,7 @@
 #include "kernel.h"
 #include "exits.h"
 #include "options.h"
+#include "privileges.h"
 #include "session.h"
 
 struct child {
@@ -147,6 +148,13 @@ static void child__forsake(struct child *c)
 	waitpid(c->pid, NULL, 0);
 }
 
+static void send_signal(const struct child *c, int sig)
+{
+	privileges__raise(); /* it may have become somebody else */
+	syscall(SYS_pidfd_send_signal, c->pidfd, sig, NULL, 0);
+	privileges__lower();
+}
+
 /*
  * A signal that somebody sent to us is meant for the program.  One that the
  * terminal sent has reached the program already.
@@ -157,7 +165,7 @@ static void forward(int sfd, const struct child *c)
 
 	while (read(sfd, &si, sizeof(si)) == sizeof(si))
 		if (si.ssi_code != SI_KERNEL)
-			syscall(SYS_pidfd_send_signal, c->pidfd, (int)si.ssi_signo, NULL, 0);
+			send_signal(c, (int)si.ssi_signo);
 }
 
 /* Exits as the program did, by the same signal if by one; without a core of ours. */
@@ -232,6 +240,7 @@ static int watch_child(struct session *s, struct child *c, const char *path, cha
 		waitpid(c->pid, NULL, 0);
 		return cannot_run(program[0], -err);
 	}
+	privileges__drop(); /* where that is refused, all goes on with more than it needs */
 	err = attend(s, c, sfd, status);
 	return err ? refuse(ACL_EXIT_FAILED, "lost sight of %s: %s", program[0], strerror(-err))
 		   : 0;

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "aclguard.skel.h"
+#include "privileges.h"
 
 struct watched {
 	pid_t pid;
@@ -169,8 +170,10 @@ void scope__signal(const struct scope *sc, pid_t pid, int sig)
 {
 	struct watched *w = find(sc, pid);
 
+	privileges__raise();
 	if (w)
 		syscall(SYS_pidfd_send_signal, w->pidfd, sig, NULL, 0);
 	else
 		kill(pid, sig);
+	privileges__lower();
 }

@@ -36,6 +36,7 @@
 #include "leaks.h"
 #include "load.h"
 #include "maps.h"
+#include "privileges.h"
 #include "probes.h"
 #include "procinfo.h"
 #include "report_text.h"
@@ -162,8 +163,10 @@ int session__scan(struct session *s, pid_t pid)
 	struct scan scan = { .s = s, .pid = pid };
 	int err;
 
+	privileges__raise();
 	mind_seccomp(s, pid);
 	err = maps__walk(pid, scan_mapping, &scan, NULL);
+	privileges__lower();
 	if (!err)
 		err = scan.err;
 	return err ? err : scan.found;
@@ -173,8 +176,11 @@ int session__scan(struct session *s, pid_t pid)
 static int probe_program(struct session *s, const char *path, const char *name)
 {
 	const struct probes_place at = { .path = path, .name = name };
-	int what = probes__file(s->probes, &at);
+	int what;
 
+	privileges__raise();
+	what = probes__file(s->probes, &at);
+	privileges__lower();
 	return what < 0 ? what : 0;
 }
 
@@ -245,9 +251,13 @@ static void on_gone(struct session *s, const struct acl_gone *g)
 static void on_exec(struct session *s, pid_t pid)
 {
 	char exe[64], interp[PATH_MAX], path[2 * PATH_MAX];
+	int err;
 
 	snprintf(exe, sizeof(exe), "/proc/%d/exe", pid);
-	if (elffile__interp(exe, interp, sizeof(interp)))
+	privileges__raise();
+	err = elffile__interp(exe, interp, sizeof(interp));
+	privileges__lower();
+	if (err)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, interp);
 	probe_program(s, path, interp);
@@ -691,8 +701,10 @@ int session__canary(struct session *s, pid_t pid, int interrupt)
 	if (!s->opts->canary || s->canary_done)
 		return 0;
 	s->canary_done = true;
+	privileges__raise();
 	mind_seccomp(s, pid);
 	err = maps__walk(pid, probe_canary, &c, NULL);
+	privileges__lower();
 	if (!err)
 		err = watch_canary(s, pid, interrupt);
 	attach__detach(&c.links);

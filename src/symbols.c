@@ -38,6 +38,7 @@
 
 #include "escape.h"
 #include "maps.h"
+#include "privileges.h"
 
 /* Of one file; more is taken for hostile, and the rest of it has no names. */
 #define FUNCS_MAX (4UL << 20)
@@ -276,7 +277,9 @@ static struct module *get_module(struct symbolizer *sym, const struct snapshot *
 	int fd;
 
 	if (!m) {
+		privileges__raise();
 		fd = open_mapped(s, e);
+		privileges__lower();
 		m = fd < 0 ? NULL : module__new(fd, e);
 		if (!m)
 			return NULL;
@@ -663,7 +666,7 @@ static void add_snapshot(struct symbolizer *sym, struct snapshot *s)
 	sym->snapshots[sym->snapshot_count++] = s;
 }
 
-int symbolizer__snapshot(struct symbolizer *sym, pid_t pid)
+static int take_snapshot(struct symbolizer *sym, pid_t pid)
 {
 	struct snapshot *s = find_snapshot(sym, pid);
 	int err, fd;
@@ -683,6 +686,16 @@ int symbolizer__snapshot(struct symbolizer *sym, pid_t pid)
 		return -ESRCH;
 	err = faccessat(s->proc_fd, "maps", F_OK, 0) ? -ESTALE : -ESRCH;
 	close(fd);
+	return err;
+}
+
+int symbolizer__snapshot(struct symbolizer *sym, pid_t pid)
+{
+	int err;
+
+	privileges__raise();
+	err = take_snapshot(sym, pid);
+	privileges__lower();
 	return err;
 }
 
@@ -747,8 +760,8 @@ static bool has_changed(const struct snapshot *s, const struct map_entry *e)
 }
 
 /* The mapping of an address, asking the process again where ours is missing or out of date. */
-static const struct map_entry *find_mapping(struct symbolizer *sym, pid_t pid, uint64_t addr,
-					    struct snapshot **out)
+static const struct map_entry *look_for_mapping(struct symbolizer *sym, pid_t pid, uint64_t addr,
+						struct snapshot **out)
 {
 	struct snapshot *s = find_snapshot(sym, pid);
 	const struct map_entry *e = s ? maps__find(&s->maps, addr) : NULL;
@@ -761,6 +774,17 @@ static const struct map_entry *find_mapping(struct symbolizer *sym, pid_t pid, u
 	(void)symbolizer__snapshot(sym, pid);
 	*out = s = find_snapshot(sym, pid);
 	return s ? maps__find(&s->maps, addr) : NULL;
+}
+
+static const struct map_entry *find_mapping(struct symbolizer *sym, pid_t pid, uint64_t addr,
+					    struct snapshot **out)
+{
+	const struct map_entry *e;
+
+	privileges__raise();
+	e = look_for_mapping(sym, pid, addr, out);
+	privileges__lower();
+	return e;
 }
 
 static enum sym_kind kind_of(const struct map_entry *e)

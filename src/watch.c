@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "exits.h"
 #include "options.h"
+#include "privileges.h"
 #include "probes.h"
 #include "session.h"
 
@@ -127,6 +128,7 @@ int command_watch(const struct options *opts)
 		session__abandon(s);
 		return err;
 	}
+	privileges__drop(); /* where that is refused, all goes on with more than it needs */
 	err = session__wait(s, sfd, -1);
 	if (err < 0 && err != -ECANCELED && err != -EINTR)
 		say("cannot wait for the processes: %s", strerror(-err));

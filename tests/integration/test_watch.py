@@ -242,6 +242,28 @@ class Python:
             expect_equal(answer, word.partition(" ")[0], "answer")
 
 
+def capabilities(pid):
+    """Those in force, and those that may be."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+        text = file.read()
+    return [int(re.search(rf"{name}:\s+(\w+)", text)[1], 16) for name in ("CapEff", "CapPrm")]
+
+
+def test_privileges():
+    """once attached it may do what attaching takes, and of that reads maps only, but for moments"""
+    kill, ptrace, admin, perfmon, bpf, checkpoint, search = 5, 19, 21, 38, 39, 40, 2
+    needed = sum(1 << n for n in (kill, ptrace, admin, perfmon, bpf, checkpoint, search))
+    target = Steps()
+    watch = attached(target)
+    world.wait_until(lambda: capabilities(watch.process.pid)[1] & ~needed == 0, "it has given up")
+    world.wait_until(lambda: capabilities(watch.process.pid)[0] == 1 << bpf, "only maps are read")
+    target.do("cqfd")
+    target.finish()
+    ended = watch.finish()
+    stack, = [v["stack"] for v in ended.of("violation", target.pid)]
+    expect("main" in [frame["function"] for frame in stack], "stack:", stack)
+
+
 def test_waiting():
     """a process without the library is waited for, and watched when it opens it"""
     target = Python()
@@ -294,6 +316,6 @@ if __name__ == "__main__":
     world.run_tests(
         [(f"before and after the attachment, {shape}", functools.partial(test_evidence, shape))
          for shape in ("mono", "split", "both")] +
-        world.titled(test_detach, test_target_exits, test_target_killed, test_killed,
+        world.titled(test_privileges, test_detach, test_target_exits, test_target_killed, test_killed,
                      test_killed_without_uprobe_multi, test_two, test_out_of_scope, test_waiting,
                      test_waiting_in_vain, test_no_wait, test_deleted_library))
