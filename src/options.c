@@ -408,6 +408,9 @@ static const struct argp_option record_options[] = {
 	{ "pid", 'p', "PID,...", 0, "Record this process instead of starting one", 0 },
 	{ "no-wait", OPT_NO_WAIT, NULL, 0,
 	  "Refuse a process that has not loaded the Ascend runtime, instead of waiting for it", 0 },
+	{ "canary", OPT_CANARY, "SECONDS", 0,
+	  "With -p: probe the first process alone for so long, and go on only if it still lives",
+	  0 },
 	{ "trace-ring", OPT_TRACE_RING, "SIZE", 0,
 	  "Of the kernel's buffer of calls: a power of two, for instance 64M (default 16M)", 0 },
 	{}
@@ -438,6 +441,9 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_NO_WAIT:
 		opts->wait = false;
+		return 0;
+	case OPT_CANARY:
+		opts->canary = (unsigned int)parse_number(arg, 1, 3600, "seconds", state);
 		return 0;
 	case OPT_TRACE_RING:
 		opts->trace_ring = parse_size(arg, state);
