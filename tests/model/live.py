@@ -39,14 +39,20 @@ class Line:
         self.pid, self.tid = int(pid), int(tid)
 
     def say(self, text):
-        self.connection.sendall(text.encode() + b"\n")
+        try:
+            self.connection.sendall(text.encode() + b"\n")
+        except OSError as error:
+            raise Gone(f"the process has ended: {error}") from None
 
     def hear(self, seconds=PATIENCE):
         """The next line; None if there is none within that time."""
         while b"\n" not in self.pending:
             if not select.select([self.connection], [], [], seconds)[0]:
                 return None
-            data = self.connection.recv(65536)
+            try:
+                data = self.connection.recv(65536)
+            except OSError:
+                data = b""
             if not data:
                 raise Gone("the process has ended")
             self.pending += data
@@ -156,7 +162,8 @@ class RealScripts(Scripts):
         yield from self.call(["aclFinalize", "aclFinalizeReference"])
 
 
-REAL_WEIGHTS = dict(WEIGHTS, opened=1, finalize=1, double_free=4, use_after_free=5)
+REAL_WEIGHTS = dict(WEIGHTS, opened=1, finalize=1, double_free=4, use_after_free=5,
+                    many_streams=5)
 
 
 class Thread:
@@ -394,8 +401,8 @@ class Live:
 
     def script(self, world):
         name = self.rng.choices(self.names, self.weights)[0]
-        if name == "many_streams" and self.calls < 50:
-            self.calls += 25
+        if name == "many_streams" and self.calls < 60:
+            self.calls += 45                # or it would never reach the bounds
         return getattr(RealScripts(world, self.rng), name)()
 
     def next_call(self, thread):
@@ -552,8 +559,8 @@ class Live:
                     if thread.call:
                         self.leave(thread)
             self.add(process, None, "exit")
-            process.control.say("exit")
             try:
+                process.control.say("exit")
                 while process.control.hear() is not None:
                     pass
             except Gone:

@@ -13,7 +13,7 @@ from model import Model
 
 # What aclguard may say that it did not see or keep, and what that is for these histories.
 LEGITIMATE = {"missed-creations", "missed-releases", "evicted", "unseen-copies",
-              "bound-exceeded", "entry-without-return", "return-without-entry"}
+              "bound-exceeded", "entry-without-return"}
 
 
 class Mismatch(Exception):
@@ -146,18 +146,20 @@ class Reports:
         for cause, number in self.summary["lost"].items():
             if number and cause not in legitimate:
                 wrong.append(f"lost: {cause} {number}")
-        entered, returned, left = (collections.Counter() for _ in range(3))
+        entered, returned = collections.Counter(), collections.Counter()
         for live in histories:
             begun = {}
             for step in live.seen():
                 who = step.pid, step.tid
                 if step.kind == "enter":
                     entered[step.name] += 1
-                    if who in begun:
-                        left[begun[who]] += 1
                     begun[who] = step.name
                 elif step.kind == "leave" and who in begun:
                     returned[begun.pop(who)] += 1
+        missing = sum(entered.values()) - sum(returned.values())
+        if self.summary["lost"]["entry-without-return"] != missing:
+            wrong.append(f"entries without return: {missing} / "
+                         f"{self.summary['lost']['entry-without-return']}")
         for name in sorted(set(entered) | set(self.summary["calls"])):
             seen = self.summary["calls"].get(name, {"entered": 0, "returned": 0})
             if (seen["entered"], seen["returned"]) != (entered[name], returned[name]):

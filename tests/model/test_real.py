@@ -40,8 +40,6 @@ OLD_WINDOW, OLD_STEP = 20 * 10 ** 6, 0.05
 LATE_AT_ONCE = 64
 ENOUGH = 1000           # histories from which on every row of the coverage must have some
 SHRINKING = 60          # seconds
-# What a bound needs is rare, and a missing return is seldom noticed in time to matter.
-RARE = {"a bound exceeded"}
 
 
 def note(text):
@@ -81,7 +79,10 @@ class Batch:
             if self.kind == "late":
                 program = self.run_late(host, actor, options, make or self.make)
             else:
-                program = world.start(world.guarded_command(actor, options), self.shape)
+                # The older way of probing takes its time.
+                old = self.kind == "old" and COUNT >= ENOUGH
+                env = {"ACLGUARD_NO_UPROBE_MULTI": "1"} if old else None
+                program = world.start(world.guarded_command(actor, options), self.shape, env=env)
                 host.start = host.accept()
                 for seed in self.seeds:
                     self.histories.append(self.whole((make or self.make)(host, seed)))
@@ -149,6 +150,8 @@ class Batch:
         legitimate = set(reports.LEGITIMATE)
         if self.kind == "free":
             legitimate.add("contended")     # told as the cause "raced"
+        if self.kind == "late":
+            legitimate.add("return-without-entry")
         return self.said.losses(self.histories, legitimate)
 
     def explain(self, one, wrong, model):
@@ -164,7 +167,7 @@ class Batch:
         started = time.monotonic()
         self.run()
         made = time.monotonic()
-        bad = [result for result in self.judge() if result[1]]
+        bad = self.without_contended([result for result in self.judge() if result[1]])
         calls = sum(len(one.entries) for one in self.histories)
         void = sum(model.void for model in self.models)
         blocked = sum(bool(one.blocked) for one in self.histories)
@@ -183,6 +186,18 @@ class Batch:
         world.expect(not lost, "\n".join(lost))
         world.expect(blocked <= len(self.histories) // 50, f"{blocked} histories blocked")
         world.expect(void <= len(self.histories) // 8 + 1, f"{void} histories cannot be judged")
+
+    def without_contended(self, bad):
+        """Without what a lock that was given up may have kept silent, where that is counted."""
+        left = self.said.summary["lost"]["contended"]
+        result = []
+        for one in bad:
+            if left and all("only the model" in what for what in one[1]):
+                left -= 1
+                note(f"an update was given up and counted: {'; '.join(one[1])}")
+            else:
+                result.append(one)
+        return result
 
     def smaller(self, one, wrong, model):
         """The smallest history found that shows the same, and what both sides say of it."""
@@ -220,7 +235,7 @@ def batches():
             start += some
 
     add("token", COUNT, 4 if COUNT >= 400 else 2, ["--stacks=none"])
-    add("old", COUNT // 10, 1)
+    add("old", COUNT // 25, 1)
     late = COUNT // 4
     add("late", late, -(-late // LATE_AT_ONCE), ["--stacks=none"])
     add("free", COUNT * 3 // 10, 4 if COUNT >= 400 else 1, ["--stacks=none"])
@@ -236,7 +251,7 @@ def check_coverage(done):
         number = rules.get(key, evidence.get(key, 0))
         name = " ".join(key) if isinstance(key, tuple) else key
         note(f"{number:8} {name}")
-        if not number and key not in RARE:
+        if not number:
             missing.append(name)
     if COUNT >= ENOUGH:
         world.expect(not missing, "none of:", ", ".join(missing))
