@@ -148,7 +148,7 @@ unit: $(UNIT_TESTS)	## build the unit tests
 static: $(STATIC_APP)	## build one executable that needs no library, $(BUILD)/static/aclguard
 
 # The simulated runtime and the programs that use it.
--include tests/sim/sim.mk tests/scenarios/scenarios.mk
+-include tests/sim/sim.mk tests/scenarios/scenarios.mk tests/kernels/kernels.mk
 SIM_TARGETS := $(if $(SIM_LIBS),sim) $(if $(SCENARIOS),scenarios)
 
 # Objects are made anew when the compiler or its flags change.
