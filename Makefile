@@ -236,7 +236,7 @@ TESTS_OTHER := $(sort $(wildcard tests/*/test_*.sh tests/*/test_*.py) \
 		 $(shell find tests/integration -maxdepth 1 -type f \
 			\( -perm -u+x -o -name 'test_*' \) 2>/dev/null))
 
-.PHONY: deps check check-unit check-model check-san check-objects check-programs bench demo
+.PHONY: deps check check-unit check-model soak check-san check-objects check-programs bench demo
 deps:			## install what is missing of tools and libraries (Debian, root)
 	$(Q)sh tests/deps.sh
 
@@ -257,6 +257,9 @@ check-unit: unit	## run the unit tests only
 check-model: all $(LIB) $(SIM_TARGETS)	## compare 100,000 random histories, and 1,000 real ones, with the reference model
 	$(Q)MODEL_HISTORIES=$${MODEL_HISTORIES:-100000} REAL_HISTORIES=$${REAL_HISTORIES:-1000} \
 		$(TAP) tests/model/test_model.py tests/model/test_real.py
+
+soak: all $(SIM_TARGETS)	## watch processes that come and go, for SOAK_SECONDS (60) each (root)
+	$(Q)SOAK_SECONDS=$${SOAK_SECONDS:-60} $(TAP) $(sort $(wildcard tests/soak/*.py))
 
 check-san:		## run the unit tests under the address and undefined-behaviour sanitizers
 	$(Q)$(MAKE) SAN=1 check-unit
