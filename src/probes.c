@@ -146,7 +146,7 @@ int probes_place__open(struct probes_place *at, pid_t pid, const struct map_entr
 		       size_t size)
 {
 	struct stat st;
-	int n, err;
+	int n, refused, err;
 
 	*at = (struct probes_place){
 		.path = path,
@@ -159,12 +159,13 @@ int probes_place__open(struct probes_place *at, pid_t pid, const struct map_entr
 	snprintf(path, size, "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m->start, m->end);
 	if (!faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
 		return 0;
+	refused = errno == EACCES || errno == EPERM;
 	n = snprintf(path, size, "/proc/%d/root%s", pid, m->path);
 	if (n < 0 || (size_t)n >= size)
 		return -ENAMETOOLONG;
 	if (!faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
 		return 0;
-	err = -errno;
+	err = refused ? -EACCES : -errno; /* a deleted one has no name */
 	at->path = m->path;
 	return !stat(m->path, &st) && st.st_ino == m->inode ? 0 : err;
 }
