@@ -2,17 +2,15 @@
 /* Trying out what the kernel can do, and explaining what it refuses. */
 #include "kernel.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <cap-ng.h>
 #include <errno.h>
-#include <linux/bpf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "exits.h"
+#include "kernel_features.h"
 
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
@@ -20,8 +18,6 @@
 #ifndef CAP_BPF
 #define CAP_BPF 39
 #endif
-
-#define INIT_PID_NS "pid:[4026531836]" /* PROC_PID_INIT_INO, the same on every kernel */
 
 static bool have_cap(unsigned int cap)
 {
@@ -47,33 +43,9 @@ static int check_capabilities(void)
 		      (int)geteuid());
 }
 
-/* The state of lockdown, in the kernel's own words; "" if there is none. */
-static void read_lockdown(char *buf, size_t n)
-{
-	FILE *f = fopen("/sys/kernel/security/lockdown", "re");
-	char *start, *end;
-
-	buf[0] = '\0';
-	if (!f)
-		return;
-	if (fgets(buf, (int)n, f)) {
-		start = strchr(buf, '[');
-		end = start ? strchr(start, ']') : NULL;
-		if (end) {
-			*end = '\0';
-			memmove(buf, start + 1, (size_t)(end - start));
-		} else {
-			buf[0] = '\0';
-		}
-	}
-	fclose(f);
-	if (!strcmp(buf, "none"))
-		buf[0] = '\0';
-}
-
 int kernel__explain(const char *what, int err)
 {
-	char lockdown[256];
+	char lockdown[32];
 
 	switch (err) {
 	case ENOSYS:
@@ -91,7 +63,7 @@ int kernel__explain(const char *what, int err)
 			      what, strerror(err));
 	case EPERM:
 	case EACCES:
-		read_lockdown(lockdown, sizeof(lockdown));
+		features__lockdown(lockdown, sizeof(lockdown));
 		if (lockdown[0])
 			return refuse(
 				ACL_EXIT_LOCKDOWN,
@@ -111,56 +83,15 @@ int kernel__explain(const char *what, int err)
 	}
 }
 
-static int load_trivial(int type)
-{
-	const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = (enum bpf_attach_type)type);
-	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "probe", "GPL", insns,
-			       sizeof(insns) / sizeof(insns[0]), &opts);
-
-	return fd < 0 ? -errno : fd;
-}
-
-/*
- * A kernel that knows uprobe_multi looks at the path first, and finds that a
- * folder is no file; one that does not knows no such link.
- */
-static bool try_uprobe_multi(void)
-{
-	const unsigned long offset = 0;
-	LIBBPF_OPTS(bpf_link_create_opts, opts);
-	int prog, link, err;
-
-	prog = load_trivial(KERNEL_UPROBE_MULTI);
-	if (prog < 0)
-		return false;
-	opts.uprobe_multi.path = "/";
-	opts.uprobe_multi.offsets = &offset;
-	opts.uprobe_multi.cnt = 1;
-	link = bpf_link_create(prog, 0, (enum bpf_attach_type)KERNEL_UPROBE_MULTI, &opts);
-	err = errno;
-	close(prog);
-	if (link >= 0) {
-		close(link);
-		return true;
-	}
-	return err == EBADF;
-}
-
 static int check_namespace(void)
 {
-	char ns[64];
-	ssize_t n = readlink("/proc/self/ns/pid", ns, sizeof(ns) - 1);
+	enum features_ns ns = features__pid_namespace();
 
-	if (n < 0)
+	if (ns == FEATURES_NS_UNKNOWN)
 		return refuse(ACL_EXIT_FAILED,
 			      "cannot read /proc/self/ns/pid: %s; is /proc mounted?",
 			      strerror(errno));
-	ns[n] = '\0';
-	if (strcmp(ns, INIT_PID_NS) != 0)
+	if (ns == FEATURES_NS_OWN)
 		return refuse(
 			ACL_EXIT_FAILED,
 			"running in a pid namespace of its own, where the kernel's process ids "
@@ -180,15 +111,17 @@ int kernel__probe(struct kernel *f)
 		err = check_capabilities();
 	if (err)
 		return err;
-	prog = load_trivial(0);
+	prog = features__load_trivial(0);
 	if (prog < 0)
 		return kernel__explain("load BPF programs", -prog);
 	close(prog);
-	if (libbpf_probe_bpf_map_type(BPF_MAP_TYPE_RINGBUF, NULL) != 1)
+	if (!features__has_ring_buffer())
 		return refuse(ACL_EXIT_KERNEL, "this kernel has no BPF ring buffer.\n"
 					       "aclguard needs Linux 5.10 or later.");
-	f->uprobe_multi = !getenv("ACLGUARD_NO_UPROBE_MULTI") && try_uprobe_multi();
-	f->uprobe_perf = !access("/sys/bus/event_source/devices/uprobe/type", R_OK);
+	f->uprobe_multi = !getenv("ACLGUARD_NO_UPROBE_MULTI") && features__has_uprobe_multi();
+	f->uprobe_perf = features__has_uprobe_perf();
+	/* kernels that have the one have the other */
+	f->seccomp_risk = f->uprobe_multi && seccomp__try_call() == SECCOMP_KERNEL_FILTERS;
 	if (!f->uprobe_multi && !f->uprobe_perf)
 		return kernel__explain("probe programs", ENODEV);
 	if (!f->uprobe_multi && !have_cap(CAP_SYS_ADMIN))

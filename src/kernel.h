@@ -9,8 +9,9 @@
 
 #include <stdbool.h>
 
-/* BPF_TRACE_UPROBE_MULTI of linux/bpf.h since 6.6; Debian 12's header is older. */
+/* BPF_TRACE_UPROBE_MULTI and _SESSION of linux/bpf.h; Debian 12's header is older. */
 #define KERNEL_UPROBE_MULTI 48
+#define KERNEL_UPROBE_SESSION 57
 
 struct kernel {
 	bool uprobe_multi; /* one link for many places, told apart by a cookie */
