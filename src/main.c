@@ -22,6 +22,9 @@ int main(int argc, char **argv)
 	case COMMAND_REPLAY:
 		status = command_replay(&opts);
 		break;
+	case COMMAND_DOCTOR:
+		status = command_doctor(&opts);
+		break;
 	}
 	options__free(&opts);
 	return status;

@@ -515,6 +515,46 @@ static const struct argp replay_argp = {
 	NULL,
 };
 
+/* ---- doctor ----------------------------------------------------------------- */
+
+static const struct argp_option doctor_options[] = {
+	{ "pid", 'p', "PID,...", 0, "Look at this process, too; may be given more than once", 0 },
+	{ "json", OPT_JSON, NULL, 0, "One JSON object instead of text", 0 },
+	{}
+};
+
+static error_t parse_doctor(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case 'p':
+		parse_pids(opts, arg, state);
+		return 0;
+	case OPT_JSON:
+		opts->json = true;
+		return 0;
+	case ARGP_KEY_ARG:
+		argp_error(state, "'%s' is not an option; processes are given as -p PID", arg);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp doctor_argp = {
+	doctor_options,
+	parse_doctor,
+	NULL,
+	"Say whether this machine, and a process on it, can be watched, what is in the way, and "
+	"what would not be seen.\v"
+	"Attaches to nothing and changes nothing.  Exit statuses: 0 fit, 1 fit with limits, "
+	"2 unfit, 64 wrong usage, 118 the findings could not be written, 125 anything else.",
+	NULL,
+	NULL,
+	NULL,
+};
+
 /* ---- the command --------------------------------------------------------- */
 
 static char *help_filter(int key, const char *text, void *input)
@@ -541,10 +581,9 @@ static const struct {
 	enum command command;
 	const struct argp *argp;
 } commands[] = {
-	{ "run", COMMAND_RUN, &run_argp },
-	{ "watch", COMMAND_WATCH, &watch_argp },
-	{ "record", COMMAND_RECORD, &record_argp },
-	{ "replay", COMMAND_REPLAY, &replay_argp },
+	{ "run", COMMAND_RUN, &run_argp },	    { "watch", COMMAND_WATCH, &watch_argp },
+	{ "record", COMMAND_RECORD, &record_argp }, { "replay", COMMAND_REPLAY, &replay_argp },
+	{ "doctor", COMMAND_DOCTOR, &doctor_argp },
 };
 
 static error_t parse_command(int key, char *arg, struct argp_state *state)
@@ -587,7 +626,7 @@ static const struct argp command_argp = {
 	parse_command,
 	"run [OPTION...] [--] PROGRAM [ARG...]\nwatch [OPTION...] -p PID\n"
 	"record -o FILE [OPTION...] -- PROGRAM [ARG...]\nrecord -o FILE [OPTION...] -p PID\n"
-	"replay [OPTION...] FILE",
+	"replay [OPTION...] FILE\ndoctor [-p PID] [--json]",
 	"Watch programs that use the Ascend runtime, and report host buffers that are "
 	"released too early.\v"
 	"`aclguard run --help' lists the options of run, and so on.\n",

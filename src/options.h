@@ -13,6 +13,7 @@ enum command {
 	COMMAND_WATCH,
 	COMMAND_RECORD,
 	COMMAND_REPLAY,
+	COMMAND_DOCTOR,
 };
 
 struct options {
@@ -37,7 +38,7 @@ struct options {
 	bool verbose;
 	int error_exitcode; /* -1: not asked for */
 	const char *output; /* NULL: stderr; of replay, stdout */
-	pid_t *pids;	    /* watch, record */
+	pid_t *pids;	    /* watch, record, doctor */
 	size_t npids;
 	char **program;	       /* run, record: argv, NULL-terminated */
 	const char *recording; /* record, replay: its name; NULL: calls are not kept */

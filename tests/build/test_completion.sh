@@ -59,13 +59,13 @@ among() {
 all_rules=$("$ACLGUARD" --help | sed -n '/^Rules:/,$s/^  \([a-z-]*\)  .*/\1/p')
 
 offer ''
-among run && among watch && among record && among replay && among --version
+among run && among watch && among record && among replay && among doctor && among --version
 result 'the commands'
 offer re
 exactly record replay
 result 'commands that begin so'
 
-for command in run watch record replay; do
+for command in run watch record replay doctor; do
 	offer $command --
 	exactly $("$ACLGUARD" $command --help | sed -n 's/^ .\{5\}\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	result "$command: all options of its help"

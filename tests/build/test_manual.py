@@ -68,12 +68,12 @@ def options_of_help(text):
     return options
 
 
-def statuses_of_help(text):
+def statuses_of_help(text, low=(0,)):
     text = " ".join(text.split())
     found = set()
     for first, last in re.findall(r"(?<!\w)(\d+)(?: to (\d+))? [a-zA-Z]", text):
         found |= set(range(int(first), int(last or first) + 1))
-    return {n for n in found if n == 0 or 64 <= n < 128}
+    return {n for n in found if n in low or 64 <= n < 128}
 
 
 def statuses_of_source():
@@ -139,6 +139,7 @@ def check_statuses(tap, helps, pages):
         "watch": statuses_of_help(helps["watch"]),
         "record": live,
         "replay": statuses_of_help(helps["replay"]),
+        "doctor": statuses_of_help(helps["doctor"], (0, 1, 2)),
     }
     for command in sorted(told):
         wrong = same(told[command] & every, pages["aclguard-" + command].statuses(),
