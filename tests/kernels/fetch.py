@@ -117,6 +117,7 @@ def extract(package, pattern, out):
                 if member.isfile() and re.fullmatch(pattern, member.name):
                     with open(out + ".new", "wb") as file:
                         shutil.copyfileobj(tar.extractfile(member), file)
+                        os.fchmod(file.fileno(), 0o755)
                     os.rename(out + ".new", out)
                     process.kill()
                     return True
@@ -136,6 +137,18 @@ def fetch_kernel(apt, meta, arch, suites, out):
                     return image[0]
                 # newer ones keep it in a package of its own
                 image = apt.depends(package, image[1], r"linux-binary-\d\S*")
+        except Unavailable as reason:
+            why = str(reason)
+    raise Unavailable(why)
+
+
+def fetch_busybox(apt, arch, suites):
+    why = "no busybox-static"
+    for version in apt.versions(f"busybox-static:{arch}", suites):
+        try:
+            extract(apt.download(f"busybox-static:{arch}", version), r"\./(usr/)?bin/busybox",
+                    busybox(arch))
+            return
         except Unavailable as reason:
             why = str(reason)
     raise Unavailable(why)
@@ -180,10 +193,7 @@ def fetch_missing(state, missing):
         arch = what.arch
         try:
             if not os.path.exists(busybox(arch)):
-                if not extract(apt.download(f"busybox-static:{arch}"), r"\./(usr/)?bin/busybox",
-                               busybox(arch)):
-                    raise Unavailable("no busybox in busybox-static")
-                os.chmod(busybox(arch), 0o755)
+                fetch_busybox(apt, arch, suites)
             if not os.path.exists(vmlinuz(name)):
                 package = fetch_kernel(apt, what.package, arch, what.suites, vmlinuz(name))
                 with open(vmlinuz(name) + ".package", "w", encoding="ascii") as file:

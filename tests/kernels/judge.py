@@ -66,7 +66,7 @@ class Sent:
 
     @functools.cached_property
     def live(self):
-        return self.ended("record.status", "programs", "record.err", "reports")
+        return self.ended("record.status", "programs", "programs.err", "reports")
 
     @functools.cached_property
     def watch(self):
