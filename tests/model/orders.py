@@ -211,7 +211,7 @@ class Search:
         if model.void:
             return None, model
         answer = (list(self.said), reports.ends_of(live, model, leaks), overflows)
-        return check.compare(model, answer), model
+        return self.raced(check.compare(model, answer)), model
 
     def measured(self):
         """The order that is most likely: probes lie next to the body."""
@@ -305,7 +305,7 @@ def judge(live, said, window):
     wrong, model = search.run(said.leaks, said.summary.get("lost", {}).get("bound-exceeded", 0))
     if wrong is None:
         return live.mismatches, model, search.tried
-    return live.mismatches + search.raced(wrong), model, search.tried
+    return live.mismatches + wrong, model, search.tried
 
 
 def overlaps(histories):

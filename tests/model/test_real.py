@@ -152,6 +152,10 @@ class Batch:
             legitimate.add("contended")     # told as the cause "raced"
         if self.kind == "late":
             legitimate.add("return-without-entry")
+            # Nothing is stopped: what another program has loaded is looked at when it may be over.
+            if any(step.kind in ("fork", "exec") for one in self.histories
+                   for step in one.seen()):
+                legitimate.add("not-looked-at")
         return self.said.losses(self.histories, legitimate)
 
     def explain(self, one, wrong, model):
