@@ -15,6 +15,11 @@
 #include <unistd.h>
 
 #define NR_URETPROBE 335 /* x86-64 only; older headers lack it */
+#if defined(__x86_64__)
+#define HAS_URETPROBE 1
+#else
+#define HAS_URETPROBE 0
+#endif
 
 /* What the child exits with where no signal ends it. */
 enum {
@@ -93,7 +98,8 @@ static int make_call(bool filtered)
 
 enum seccomp_kernel seccomp__try_call(void)
 {
-#if defined(__x86_64__)
+	if (!HAS_URETPROBE)
+		return SECCOMP_KERNEL_NO_CALL;
 	switch (make_call(false)) {
 	case SIGILL: /* the kernel's answer to a call from elsewhere than its trampoline */
 		break;
@@ -110,9 +116,6 @@ enum seccomp_kernel seccomp__try_call(void)
 	default:
 		return SECCOMP_KERNEL_UNKNOWN;
 	}
-#else
-	return SECCOMP_KERNEL_NO_CALL;
-#endif
 }
 
 const char *seccomp_mode__name(enum seccomp_mode mode)
