@@ -240,6 +240,7 @@ def test_foreign_process():
     target = world.start([os.path.join(folder, "steps")], env={"LD_LIBRARY_PATH": folder},
                          preexec_fn=become_nobody, cwd="/", stdin=world.subprocess.PIPE)
     expect(target.stdout.readline().startswith(b"0x"), "the target does not start")
+    os.unlink(os.path.join(folder, "libascendcl.so"))  # the process is the only way to it
     refused(["-p", target.pid], world.PRIVILEGE, "CAP_SYS_PTRACE", command="watch", timeout=15,
             preexec_fn=functools.partial(drop_capabilities, CAP_BPF, CAP_PERFMON))
     world.finish(target)
