@@ -47,7 +47,7 @@ CROSS	  := $(filter-out $(HOST_CPU),$(CPU))
 ifneq ($(CROSS),)
 TOP	  := $(BUILD:%/$(DEB_ARCH)=%)
 override BUILD := $(TOP)/$(DEB_ARCH)
-ifneq ($(filter check check-packages check-unit check-model check-san bench demo fuzz lint,$(MAKECMDGOALS)),)
+ifneq ($(filter check check-packages check-unit check-model check-san soak bench demo fuzz lint,$(MAKECMDGOALS)),)
 $(error programs for $(CPU) do not run here: no ARCH with $(MAKECMDGOALS))
 endif
 endif
