@@ -198,7 +198,8 @@ def main():
         sys.exit(f"no kernel is called that; there are: {' '.join(KERNELS)}")
     print(line_of(COLUMNS), flush=True)
     passed = failed = 0
-    for result in try_all(names, (), int(os.environ.get("PARALLEL", "2"))):
+    results = try_all(names, (), int(os.environ.get("PARALLEL") or 2))
+    for result in results:
         print(line_of(result.row()), flush=True)
         for name, why in result.tests:
             if why:
