@@ -97,7 +97,7 @@ static int load_doing(enum does does, int attach_type, int map)
 /* ---- where ---------------------------------------------------------------- */
 
 /* What is probed.  Nothing but the child of a trial calls it. */
-static __attribute__((noinline, noclone, used)) void place(void)
+static __attribute__((noinline, used)) void place(void)
 {
 	__asm__ volatile("" ::: "memory");
 }
