@@ -142,6 +142,17 @@ void probes__free(struct probes *p)
 	free(p);
 }
 
+static void say_by_name(void)
+{
+	static bool said;
+
+	if (!said)
+		say("not allowed to follow /proc/PID/map_files (CAP_CHECKPOINT_RESTORE or "
+		    "CAP_SYS_ADMIN is missing):\nfiles are opened by name, and those deleted or "
+		    "replaced since are not found");
+	said = true;
+}
+
 int probes_place__open(struct probes_place *at, pid_t pid, const struct map_entry *m, char *path,
 		       size_t size)
 {
@@ -163,8 +174,11 @@ int probes_place__open(struct probes_place *at, pid_t pid, const struct map_entr
 	n = snprintf(path, size, "/proc/%d/root%s", pid, m->path);
 	if (n < 0 || (size_t)n >= size)
 		return -ENAMETOOLONG;
-	if (!faccessat(AT_FDCWD, path, R_OK, AT_EACCESS))
+	if (!faccessat(AT_FDCWD, path, R_OK, AT_EACCESS)) {
+		if (refused)
+			say_by_name();
 		return 0;
+	}
 	err = refused ? -EACCES : -errno; /* a deleted one has no name */
 	at->path = m->path;
 	return !stat(m->path, &st) && st.st_ino == m->inode ? 0 : err;
