@@ -373,6 +373,11 @@ static int attach_loader(struct probes *p, const char *path, uint64_t offset)
 	return err;
 }
 
+size_t probes__loaders(const struct probes *p)
+{
+	return p->nloaders;
+}
+
 void probes__free_loaders(struct probes *p)
 {
 	while (p->nloaders)

@@ -69,6 +69,8 @@ enum attach_how probes__how(const struct probes *p);
 
 /* Takes all probes out again; in parallel, since the kernel waits for each. */
 void probes__free(struct probes *p);
+/* How many dynamic loaders are probed. */
+size_t probes__loaders(const struct probes *p);
 /* Takes out what notices that a process maps something. */
 void probes__free_loaders(struct probes *p);
 

@@ -227,7 +227,7 @@ static int watch_child(struct session *s, struct child *c, const char *path, cha
 	if (!err)
 		err = session__probe_loader_of(s, path);
 	if (!err) /* what a static program starts has the usual loader */
-		session__probe_loader_of(s, "/bin/sh");
+		session__probe_usual_loaders(s);
 	if (err) {
 		child__forsake(c);
 		if (err == -ENOENT || err == -ENOEXEC || err == -ESRCH || err == -ENOMEM)

@@ -192,8 +192,22 @@ int session__probe_loader_of(struct session *s, const char *program)
 	if (err == -ENOEXEC) /* a script without "#!", which execvp() gives to the shell */
 		err = elffile__interp("/bin/sh", interp, sizeof(interp));
 	if (err)
-		return err == -ENOENT ? 0 : err; /* static: nothing can be mapped later */
+		return err == -ENOENT ? 0 : err; /* static: what it starts need not be */
 	return probe_program(s, interp, interp);
+}
+
+void session__probe_usual_loaders(struct session *s)
+{
+	/* where each ABI wants them; a file of another machine is not probed */
+	static const char *const usual[] = {
+		"/lib64/ld-linux-x86-64.so.2",
+		"/lib/ld-linux-aarch64.so.1",
+		"/lib/ld-musl-x86_64.so.1",
+		"/lib/ld-musl-aarch64.so.1",
+	};
+
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		probe_program(s, usual[i], usual[i]);
 }
 
 /* ---- records ------------------------------------------------------------- */
@@ -257,6 +271,9 @@ static void on_exec(struct session *s, pid_t pid)
 	privileges__raise();
 	err = elffile__interp(exe, interp, sizeof(interp));
 	privileges__lower();
+	/* gone already: if its loader is a known one, that has told what it mapped */
+	if (err && !probes__loaders(s->probes) && access(exe, F_OK))
+		s->summary.unlooked++;
 	if (err)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, interp);

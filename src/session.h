@@ -48,6 +48,8 @@ int session__complete(struct session *s, pid_t pid);
 
 /* Probes the dynamic loader that a program will start with. */
 int session__probe_loader_of(struct session *s, const char *program);
+/* Those that what it starts will most probably have. */
+void session__probe_usual_loaders(struct session *s);
 
 /*
  * Takes all processes into scope that use the runtime, now or later, and that the
