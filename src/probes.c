@@ -492,7 +492,7 @@ static int seen__trim(struct probes *p)
 	struct kept kept = { .n = 0 };
 
 	twalk_r(p->files, seen__count, &kept);
-	kept.some = calloc(kept.n + 1, sizeof(*kept.some));
+	kept.some = calloc(kept.n + 1, sizeof(struct seen *));
 	if (!kept.some)
 		return -ENOMEM;
 	kept.n = 0;

@@ -50,8 +50,8 @@ static void what_is_no_id_is_none(void **state)
 	assert_container("", "");
 	assert_container("/", "");
 	assert_container("/user.slice/user-1000.slice/session-3.scope", "");
-	assert_container("/docker/" ID "0", "");  /* too long */
-	assert_container("/docker/x" ID, "");	  /* part of a word */
+	assert_container("/docker/" ID "0", ""); /* too long */
+	assert_container("/docker/x" ID, "");	 /* part of a word */
 	assert_container("/docker/" ID "xyz", "");
 	assert_container("/docker/0123456789ab", ""); /* too short to be sure */
 	assert_container("/0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF0123456789ABCDEF", "");
