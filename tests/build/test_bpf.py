@@ -13,7 +13,7 @@ import sys
 OBJECT = os.path.join(os.environ.get("BUILD", "build"), "aclguard.bpf.o")
 LAST_HELPER = 155  # bpf_redirect_peer, the last one of 5.10
 STACK_MAX = 512  # bytes, of all frames of a chain of calls together
-NEWER = {"multi_entry"}  # loaded only where uprobe_multi is, which is 6.6
+NEWER = {"multi_entry", "deferred_entry"}  # loaded only where uprobe_multi is, which is 6.6
 
 OP_LD_IMM64 = 0x18
 OP_CALL = 0x85
