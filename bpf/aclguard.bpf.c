@@ -24,6 +24,28 @@ struct {
 	__type(value, __u32);
 } entries SEC(".maps");
 
+/*
+ * Since Linux 6.13 a program may get a stack per CPU, which takes for granted that
+ * it is not entered again there before it has ended.  At a uprobe it can be, after
+ * a preemption: threads would work on each other's state, and the kernel on wild
+ * pointers.  A program in which there is a tail call, if only a dead one, keeps the
+ * stack of the thread.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} nowhere SEC(".maps");
+
+const volatile __u8 never = 0;
+
+#define ACL_OWN_STACK(ctx)                               \
+	do {                                             \
+		if (never)                               \
+			bpf_tail_call(ctx, &nowhere, 0); \
+	} while (0)
+
 /* ---- who is asking ----------------------------------------------------- */
 
 /* Zeroed ones to copy from; too large for a memset. */
@@ -225,6 +247,7 @@ ACL_FN int acl_on_entry(struct pt_regs *ctx, enum acl_call call, enum acl_role r
 	struct acl_frame *f;
 	int push;
 
+	ACL_OWN_STACK(ctx);
 	if (!acl_env__begin(&env, ctx))
 		return 0;
 	n = acl_calls__of(call);
@@ -351,6 +374,7 @@ ACL_FN int acl_on_return(struct pt_regs *ctx)
 	int pop;
 	__u8 role;
 
+	ACL_OWN_STACK(ctx);
 	if (!acl_env__begin(&env, ctx))
 		return 0;
 #if defined(__TARGET_ARCH_x86)
@@ -758,6 +782,7 @@ int loader(struct pt_regs *ctx)
 	struct loader_state st = {};
 	struct acl_head *h;
 
+	ACL_OWN_STACK(ctx);
 	if (!t)
 		return 0;
 	if (loader_state__find(PT_REGS_IP(ctx), &st)) {
