@@ -289,7 +289,9 @@ static void on_loader(struct session *s, pid_t pid)
 	if (scope__get_target(s->scope, pid, &t))
 		return;
 	found = session__scan(s, pid);
-	if (found < 0) /* gone already, or not to be probed: what it called was not seen */
+	if (found == -ESRCH && !t.known)
+		return; /* gone already, and its loader had nothing that is named like the runtime */
+	if (found < 0)	/* or not to be probed: what it called was not seen */
 		s->summary.unlooked++;
 	else if (found & PROBES_RUNTIME)
 		symbolizer__snapshot(s->sym, pid); /* it may not live long */
