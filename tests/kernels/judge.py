@@ -30,7 +30,8 @@ def _load(name):
 
 record_replay = _load("record_replay")
 
-ARGUMENTS = {"hammer": [2, 1000]}       # the emulation is slow
+# The emulation is slow.  More threads than processors: probes are preempted, too.
+ARGUMENTS = {"hammer": [4, 600]}
 # What breaks a rule when the race is lost has a verdict of its own then.
 RACES = {"event_sync_free": "impossible"}
 # Kernel's own words for something gone wrong.
@@ -115,6 +116,7 @@ def test_summary(sent):
     expect_equal(summary["late_processes"], 0, "late processes")
     lost = {cause: n for cause, n in summary["lost"].items() if n}
     lost.pop("evicted", 0)
+    lost.pop("contended", 0)    # whoever has a lock may have to wait for a processor here
     expect_equal(lost.pop("unseen-copies", 0), table.UNSEEN_COPIES, "unseen copies")
     expect_equal(lost, {}, "lost")
     rules = {v["rule"] for v in sent.live.of("violation")}
