@@ -95,6 +95,7 @@ static __attribute__((noinline)) struct acl_proc *acl_proc__begin(__u32 tgid)
 	born->inc = acl_new_id(0);
 	born->born = bpf_ktime_get_ns();
 	born->tgid = tgid;
+	born->uid = (__u32)bpf_get_current_uid_gid();
 	bpf_get_current_comm(born->comm, sizeof(born->comm));
 	born->late = t ? t->late : 1;
 	p = acl_proc__insert(tgid, born);

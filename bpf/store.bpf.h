@@ -285,6 +285,7 @@ ACL_FN void acl_violation__end(struct acl_env *env, struct acl_violation *v)
 	long len = 0;
 
 	bpf_get_current_comm(v->comm, sizeof(v->comm));
+	v->uid = (__u32)bpf_get_current_uid_gid();
 	v->ip = PT_REGS_IP(ctx);
 	if (cfg.stacks) {
 #if defined(__TARGET_ARCH_x86)

@@ -96,7 +96,7 @@ struct acl_violation {
 	__u64 ret_addr; /* where the judged call returns to */
 	char comm[ACL_COMM_LEN];
 	__s32 stack_len; /* bytes in `stack`, or -errno */
-	__u32 _pad;
+	__u32 uid;	 /* of the process */
 	__u64 stack[ACL_STACK_MAX];
 };
 

@@ -333,6 +333,8 @@ struct acl_proc {
 	__u8 late; /* it ran before we attached */
 	__u8 hint; /* size class of the buffer found last */
 	__u8 _pad[2];
+	__u32 uid; /* effective, as it was when first seen */
+	__u32 _pad2;
 	char comm[ACL_COMM_LEN]; /* as it was when first seen */
 	__u8 suspect[ACL_S_MAX];
 	__u8 classes[64];  /* by log2: size classes that were ever used */

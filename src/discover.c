@@ -36,7 +36,6 @@
 struct file {
 	struct mmaps_file id;
 	bool runtime;
-	uint64_t since; /* time since which it is probed */
 };
 
 struct discover {
@@ -108,45 +107,68 @@ static bool has_filter(const struct options *o)
 	return o->comm || o->container || o->cgroup || o->uid_given;
 }
 
-bool discover__wants(struct discover *d, pid_t pid)
+enum wants {
+	WANTS,
+	WANTS_NOT,
+	WANTS_UNKNOWN, /* it is gone, or may not be looked at */
+};
+
+static enum wants wants(struct discover *d, pid_t pid)
 {
 	const struct options *o = d->cfg.opts;
 	const struct procinfo *info;
 
 	if (!has_filter(o))
-		return true;
+		return WANTS;
 	info = procs__get(d->cfg.procs, pid);
-	if (!info)
-		return false;
-	return (!o->comm || !fnmatch(o->comm, info->comm, 0)) &&
-	       (!o->container || (*info->container &&
-				  !strncmp(info->container, o->container, strlen(o->container)))) &&
-	       (!o->cgroup || below(info->cgroup, o->cgroup)) &&
-	       (!o->uid_given || info->uid == o->uid);
+	if (!info || ((o->container || o->cgroup) && !info->cgroup))
+		return WANTS_UNKNOWN;
+	if ((o->comm && fnmatch(o->comm, info->comm, 0)) || (o->uid_given && info->uid != o->uid) ||
+	    (o->container && strncmp(info->container, o->container, strlen(o->container)) != 0) ||
+	    (o->cgroup && !below(info->cgroup, o->cgroup)))
+		return WANTS_NOT;
+	return WANTS;
 }
 
-static bool called(struct discover *d, pid_t pid)
+bool discover__wants(struct discover *d, pid_t pid)
+{
+	return wants(d, pid) == WANTS;
+}
+
+void discover__note(struct discover *d, pid_t pid, uid_t uid, const char *comm)
+{
+	procs__note(d->cfg.procs, pid, uid, comm, strnlen(comm, ACL_COMM_LEN));
+}
+
+static bool called(struct discover *d, const struct acl_proc *p)
 {
 	struct acl_target t = { .out = 1 };
+	pid_t pid = (pid_t)p->tgid;
+	enum wants w;
 
-	scope__add(d->cfg.scope, pid);	   /* its end is to be heard of, wanted or not */
-	procs__refresh(d->cfg.procs, pid); /* it may have executed something since */
-	if (!discover__wants(d, pid)) {
-		scope__set_target(d->cfg.scope, pid, &t);
+	scope__add(d->cfg.scope, pid); /* its end is to be heard of, wanted or not */
+	/* it may have executed something since; or be gone, and this be all there is */
+	procs__refresh(d->cfg.procs, pid);
+	discover__note(d, pid, p->uid, p->comm);
+	w = wants(d, pid);
+	d->cfg.summary->unlooked += w == WANTS_UNKNOWN;
+	if (w != WANTS) {
+		if (scope__has(d->cfg.scope, pid))
+			scope__set_target(d->cfg.scope, pid, &t);
 		return false;
 	}
 	/* it ran before us, or was forked by one that did */
-	if (scope__get_target(d->cfg.scope, pid, &t))
+	if (scope__has(d->cfg.scope, pid) && scope__get_target(d->cfg.scope, pid, &t))
 		d->cfg.complete(d->cfg.arg, pid);
 	return true;
 }
 
-bool discover__called(struct discover *d, pid_t pid)
+bool discover__called(struct discover *d, const struct acl_proc *p)
 {
 	bool wanted;
 
 	privileges__raise();
-	wanted = called(d, pid);
+	wanted = called(d, p);
 	privileges__lower();
 	return wanted;
 }
@@ -202,38 +224,37 @@ static void late(struct discover *d, pid_t pid, uint64_t mapped, uint64_t since)
 		s->late_gap = since - mapped;
 }
 
-/* The process has a library of the runtime.  Returns since when that is probed, or 0. */
-static uint64_t found(struct discover *d, const struct probes_place *at, uint64_t mapped,
-		      uint64_t since)
+/* The process has a library of the runtime, since `mapped` if that is not 0. */
+static void found(struct discover *d, const struct probes_place *at, uint64_t mapped)
 {
 	const struct acl_target fresh = { .complete = 0 };
 	struct acl_target t;
 	bool known = !scope__get_target(d->cfg.scope, at->pid, &t);
+	uint64_t since;
 
 	if (d->failed)
-		return 0;
+		return;
 	scope__add(d->cfg.scope, at->pid);
+	procs__get(d->cfg.procs, at->pid); /* it may be gone when there is something to tell */
 	d->failed = d->cfg.mind(d->cfg.arg, at->pid);
 	if (d->failed)
-		return 0;
+		return;
 	if (probes__look(d->cfg.probes, at) & PROBES_NEW) {
-		if (probe(d, at, mapped) < 0) { /* already said; it is gone, or cannot be probed */
+		if (probe(d, at, mapped) < 0) { /* already said; it cannot be probed */
 			d->cfg.summary->unlooked++;
 			scope__drop_target(d->cfg.scope, at->pid);
-			return 0;
+			return;
 		}
-		since = d->attached;
-		late(d, at->pid, mapped, since);
-	} else if (!since || !mapped || mapped < since) {
-		if (!known || mapped || !d->scanned || d->attached)
-			late(d, at->pid, mapped, since ? since : d->attached);
-	} else if (!known) {
-		scope__set_target(d->cfg.scope, at->pid, &fresh);
+		late(d, at->pid, mapped, d->attached);
+	} else {
+		since = probes__since(d->cfg.probes, at);
+		if (mapped ? mapped < since : !known || !d->scanned || d->attached)
+			late(d, at->pid, mapped, since);
+		else if (!known)
+			scope__set_target(d->cfg.scope, at->pid, &fresh);
 	}
-	if (scope__add(d->cfg.scope, at->pid) == -ESRCH)
+	if (!scope__has(d->cfg.scope, at->pid)) /* it is gone */
 		scope__drop_target(d->cfg.scope, at->pid);
-	procs__get(d->cfg.procs, at->pid); /* it may be gone when there is something to tell */
-	return since ? since : d->attached;
 }
 
 /* ---- events -------------------------------------------------------------- */
@@ -296,11 +317,13 @@ static void on_event(void *arg, const struct mmaps_event *ev)
 	what = probes__look(d->cfg.probes, &at);
 	if (!f)
 		f = file__add(d, &ev->file, what & PROBES_RUNTIME);
-	if (f && what & PROBES_RUNTIME) {
+	if (!(what & PROBES_RUNTIME))
+		return;
+	if (f)
 		f->runtime = true;
-		if (discover__wants(d, ev->pid))
-			f->since = found(d, &at, ev->time, f->since);
-	}
+	/* where it is gone, others who map the library may be wanted */
+	if (wants(d, ev->pid) != WANTS_NOT)
+		found(d, &at, ev->time);
 }
 
 /* ---- the walk of /proc --------------------------------------------------- */
@@ -321,7 +344,7 @@ static int on_mapping(const struct map_entry *m, void *arg)
 	    probes_place__open(&at, w->pid, m, path, sizeof(path)))
 		return 0;
 	if (probes__look(w->d->cfg.probes, &at) & PROBES_RUNTIME && discover__wants(w->d, w->pid)) {
-		found(w->d, &at, 0, 0);
+		found(w->d, &at, 0);
 		w->uses = true;
 	}
 	return 0;

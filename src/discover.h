@@ -18,6 +18,7 @@
 
 #include "options.h"
 
+struct acl_proc;
 struct aclguard_bpf;
 struct discover;
 struct probes;
@@ -66,9 +67,12 @@ void discover__again(struct discover *d);
  * A process has called for the first time.  Returns whether it is wanted; if not,
  * it is out of scope from now on.
  */
-bool discover__called(struct discover *d, pid_t pid);
+bool discover__called(struct discover *d, const struct acl_proc *p);
 
-/* Whether the filters want it. */
+/* What the kernel side saw of a process, if /proc has not told more. */
+void discover__note(struct discover *d, pid_t pid, uid_t uid, const char *comm);
+
+/* Whether the filters want it, as far as is known. */
 bool discover__wants(struct discover *d, pid_t pid);
 
 #endif /* ACLGUARD_DISCOVER_H */

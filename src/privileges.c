@@ -26,6 +26,7 @@ static const unsigned int needed[] = {
 	CAP_DAC_READ_SEARCH,
 	CAP_KILL,
 	CAP_CHECKPOINT_RESTORE,
+	CAP_LEASE,
 };
 
 static bool have[sizeof(needed) / sizeof(needed[0])];

@@ -13,10 +13,13 @@
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <search.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/inotify.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +31,7 @@
 #include "escape.h"
 #include "exits.h"
 #include "maps.h"
+#include "report_text.h"
 
 #define LOADER_HOOK "_dl_debug_state" /* what debuggers stop at, in every libc */
 #define LOADER_STATE "_r_debug"	      /* what they look at then */
@@ -47,10 +51,12 @@ struct library {
 	char *path; /* as the process that brought it in calls it */
 	unsigned int calls;
 	struct identity id;
-	int fd;		 /* the file, to be probed in another way; -1: none */
+	uint64_t since; /* monotonic ns: it has been probed since then */
+	int fd; /* the file, to be probed in another way, and with a lease on it; -1: none */
 	uint64_t probed; /* offset of one of its probes in the file */
 	struct attached links;
 	int watch;    /* of inotify; -1: none */
+	bool leased;  /* who wants to write to it waits until its probes are out */
 	bool changed; /* written to: its probes are out */
 };
 
@@ -74,7 +80,7 @@ struct probes {
 	size_t nloaders;
 	struct library **libraries;
 	size_t nlibraries;
-	int inotify;
+	int inotify, leases, epoll;
 };
 
 static const char *const call_names[ACL_C_MAX] = {
@@ -100,8 +106,21 @@ static int compare_seen(const void *a, const void *b)
 	return 0;
 }
 
+/* The kernel's word that somebody wants to write to a file that is leased. */
+static int open_leases(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -1;
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
 struct probes *probes__new(struct aclguard_bpf *skel, enum attach_how how, bool loaders)
 {
+	struct epoll_event in = { .events = EPOLLIN };
 	struct probes *p = calloc(1, sizeof(*p));
 
 	if (!p)
@@ -110,6 +129,12 @@ struct probes *probes__new(struct aclguard_bpf *skel, enum attach_how how, bool 
 	p->how = how;
 	p->loaders = loaders;
 	p->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	p->leases = open_leases();
+	p->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (p->epoll >= 0 && p->inotify >= 0)
+		epoll_ctl(p->epoll, EPOLL_CTL_ADD, p->inotify, &in);
+	if (p->epoll >= 0 && p->leases >= 0)
+		epoll_ctl(p->epoll, EPOLL_CTL_ADD, p->leases, &in);
 	return p;
 }
 
@@ -139,6 +164,10 @@ void probes__free(struct probes *p)
 	free(p->libraries);
 	if (p->inotify >= 0)
 		close(p->inotify);
+	if (p->leases >= 0)
+		close(p->leases);
+	if (p->epoll >= 0)
+		close(p->epoll);
 	free(p);
 }
 
@@ -274,24 +303,35 @@ static int cannot_probe(const struct probes_place *at, int err)
 	return err;
 }
 
-static int attach_runtime(struct probes *p, const struct probes_place *at,
+/* A way to an open file that does not depend on who had it. */
+static void own_path(int fd, char path[64])
+{
+	snprintf(path, 64, "/proc/self/fd/%d", fd);
+}
+
+static int attach_runtime(struct probes *p, const struct probes_place *at, struct elffile *ef,
 			  const struct elffile_func *f, const struct identity *id,
 			  struct library **out)
 {
 	struct library *lib = library__new(p, at->name, f);
+	char path[64];
 	int err;
 
 	if (!lib)
 		return -ENOMEM;
-	err = attach__runtime(p->skel, p->how, -1, at->path, f, &lib->links);
+	lib->fd = fcntl(elffile__fd(ef), F_DUPFD_CLOEXEC, 0);
+	own_path(lib->fd, path);
+	/* first, so that nobody writes to it in between */
+	lib->leased = lib->fd >= 0 && !fcntl(lib->fd, F_SETLEASE, F_RDLCK);
+	err = lib->fd < 0 ? -errno : attach__runtime(p->skel, p->how, -1, path, f, &lib->links);
 	if (err) {
 		library__free(lib);
 		return cannot_probe(at, err);
 	}
 	lib->id = *id;
-	lib->fd = open(at->path, O_RDONLY | O_CLOEXEC);
+	lib->since = report__now();
 	if (p->inotify >= 0)
-		lib->watch = inotify_add_watch(p->inotify, at->path, IN_MODIFY | IN_CLOSE_WRITE);
+		lib->watch = inotify_add_watch(p->inotify, path, IN_MODIFY | IN_CLOSE_WRITE);
 	p->libraries[p->nlibraries++] = lib;
 	*out = lib;
 	return 0;
@@ -306,7 +346,7 @@ static int probe_again(struct probes *p, struct library *lib)
 
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", lib->fd);
+	own_path(lib->fd, path);
 	err = elffile__find_functions(ef, call_names, ACL_C_MAX, funcs) > 0
 		      ? attach__runtime(p->skel, p->how, -1, path, funcs, &lib->links)
 		      : -ENOENT;
@@ -422,17 +462,19 @@ static int probe_file(struct probes *p, const struct probes_place *at, struct el
 	struct elffile_func funcs[ACL_C_MAX], hook;
 	int err, what = classify(ef, at->name, funcs, &hook);
 	struct identity id;
+	char path[64];
 
 	if (what & PROBES_LOADER && p->loaders) {
 		keep_loader_delta(p, ef, &hook);
-		err = attach_loader(p, at->path, hook.offset);
+		own_path(elffile__fd(ef), path);
+		err = attach_loader(p, path, hook.offset);
 		if (err)
 			return err;
 	}
 	if (what & PROBES_RUNTIME) {
 		identify(ef, st, &id);
 		*lib = find_probed(p, at, ef, &id);
-		err = *lib ? 0 : attach_runtime(p, at, funcs, &id, lib);
+		err = *lib ? 0 : attach_runtime(p, at, ef, funcs, &id, lib);
 		if (err)
 			return err;
 	}
@@ -598,11 +640,19 @@ int probes__try(struct probes *p, const struct probes_place *at, struct attached
 	return err;
 }
 
+uint64_t probes__since(struct probes *p, const struct probes_place *at)
+{
+	struct stat st;
+	const struct seen *seen = seen__find(p, at->path, &st);
+
+	return seen && seen->lib ? seen->lib->since : 0;
+}
+
 /* ---- files that change -------------------------------------------------- */
 
 int probes__fd(const struct probes *p)
 {
-	return p->inotify;
+	return p->epoll;
 }
 
 static void library__changed(struct library *lib)
@@ -614,7 +664,27 @@ static void library__changed(struct library *lib)
 	lib->changed = true;
 	attach__detach(&lib->links);
 	escape__str(shown, sizeof(shown), lib->path);
-	say("%s is being written to while it is in use: its probes are taken out", shown);
+	say("%s is about to be written to: its probes are taken out", shown);
+	/* the lease goes with it, and whoever waited may write */
+	if (lib->fd >= 0)
+		close(lib->fd);
+	lib->fd = -1;
+	lib->leased = false;
+}
+
+/* Somebody wants to write, and waits for us. */
+static void broken_leases(struct probes *p)
+{
+	struct signalfd_siginfo si;
+
+	if (read(p->leases, &si, sizeof(si)) < 0)
+		return;
+	for (size_t i = 0; i < p->nlibraries; i++) {
+		struct library *lib = p->libraries[i];
+
+		if (lib->leased && fcntl(lib->fd, F_GETLEASE) != F_RDLCK)
+			library__changed(lib);
+	}
 }
 
 bool probes__changes(struct probes *p)
@@ -623,6 +693,7 @@ bool probes__changes(struct probes *p)
 	bool whole = false;
 	ssize_t n;
 
+	broken_leases(p);
 	while ((n = read(p->inotify, buf, sizeof(buf))) > 0) {
 		const struct inotify_event *ev;
 

@@ -89,9 +89,12 @@ int probes__try(struct probes *p, const struct probes_place *at, struct attached
 /* What probes__file() would find; nothing is attached. */
 int probes__look(struct probes *p, const struct probes_place *at);
 
+/* Since when the library is probed, in monotonic ns; 0: it is not. */
+uint64_t probes__since(struct probes *p, const struct probes_place *at);
+
 /*
- * Readable when a library that is probed is written to in place; -1: that cannot
- * be noticed.  probes__changes() then takes the probes out, since their places are
+ * Readable when a library that is probed is to be written to in place; -1: that cannot
+ * be noticed.  Where a lease can be had, the writer waits until the probes are out.  probes__changes() then takes the probes out, since their places are
  * of what the file was, and says so.  Returns whether a library is whole again, so
  * that who maps it has to be looked at once more.
  */

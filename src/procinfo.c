@@ -153,7 +153,7 @@ static void read_cgroup(struct procinfo *p)
 	free(line);
 	if (f)
 		fclose(f);
-	p->cgroup = best ? best : strdup("");
+	p->cgroup = best;
 	if (p->cgroup)
 		procinfo__container_of(p->cgroup, p->container);
 }
@@ -165,14 +165,12 @@ static struct procinfo *procinfo__read(pid_t pid)
 	if (!p)
 		return NULL;
 	p->pid = pid;
-	if (!read_status(p)) {
-		read_comm(p);
-		read_cgroup(p);
-	}
-	if (!p->cgroup) { /* there was no memory, or no process */
+	if (read_status(p)) {
 		procinfo__free(p);
 		return NULL;
 	}
+	read_comm(p);
+	read_cgroup(p);
 	return p;
 }
 
@@ -203,6 +201,21 @@ void procs__refresh(struct procs *ps, pid_t pid)
 	if (!p)
 		return;
 	procs__forget(ps, pid);
+	procs__add(ps, p);
+}
+
+void procs__note(struct procs *ps, pid_t pid, uid_t uid, const char *comm, size_t len)
+{
+	struct procinfo *p;
+
+	if (procs__get(ps, pid))
+		return;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return;
+	p->pid = p->ns_pid = pid;
+	p->uid = uid;
+	memcpy(p->comm, comm, len < sizeof(p->comm) ? len : sizeof(p->comm) - 1);
 	procs__add(ps, p);
 }
 

@@ -24,7 +24,7 @@ struct procinfo {
 	int seccomp;		      /* 0: not confined, 1: strict, 2: by a filter */
 	char comm[PROCINFO_COMM_MAX]; /* raw; of the main thread */
 	char container[PROCINFO_CONTAINER_MAX + 1]; /* "": none is known */
-	char *cgroup; /* raw; below the hierarchy's root, "" if not known */
+	char *cgroup; /* raw; below the hierarchy's root, NULL if not known */
 };
 
 struct procs;
@@ -40,6 +40,8 @@ void procs__free(struct procs *ps); /* NULL is allowed */
 const struct procinfo *procs__get(struct procs *ps, pid_t pid);
 /* Reads it anew, if it can still be read. */
 void procs__refresh(struct procs *ps, pid_t pid);
+/* Where it cannot be read: at least this, as the kernel side saw it.  `comm` is raw. */
+void procs__note(struct procs *ps, pid_t pid, uid_t uid, const char *comm, size_t len);
 /* It is gone, or executes another program. */
 void procs__forget(struct procs *ps, pid_t pid);
 

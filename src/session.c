@@ -212,6 +212,17 @@ void session__probe_usual_loaders(struct session *s)
 
 /* ---- records ------------------------------------------------------------- */
 
+/*
+ * It may have called before it was known to be out of scope.  It may also be gone
+ * by now: then the record is all that the filters can be asked with.
+ */
+static bool is_wanted(struct session *s, const struct acl_violation *v, size_t size)
+{
+	if (v->h.type == ACL_REC_VIOLATION && size >= sizeof(*v))
+		discover__note(s->discover, (pid_t)v->h.tgid, v->uid, v->comm);
+	return discover__wants(s->discover, (pid_t)v->h.tgid);
+}
+
 static int on_violation(void *arg, void *data, size_t size)
 {
 	struct session *s = arg;
@@ -219,9 +230,8 @@ static int on_violation(void *arg, void *data, size_t size)
 
 	if (size < sizeof(*h))
 		return 0;
-	if (h->type == ACL_REC_VIOLATION && s->discover &&
-	    !discover__wants(s->discover, (pid_t)h->tgid))
-		return 0; /* it called before it was known to be out of scope */
+	if (s->discover && !is_wanted(s, data, size))
+		return 0;
 	if (h->type == ACL_REC_VIOLATION)
 		stories__violation(s->stories, data, size);
 	else
@@ -312,18 +322,18 @@ static void on_loader(struct session *s, pid_t pid)
 }
 
 /* A process has called for the first time since it began. */
-static void on_proc(struct session *s, pid_t pid, uint64_t inc)
+static void on_proc(struct session *s, const struct acl_gone *g)
 {
-	uint32_t key = (uint32_t)pid;
+	uint32_t key = g->h.tgid;
 
-	if (s->discover && !discover__called(s->discover, pid)) {
+	if (s->discover && !discover__called(s->discover, &g->proc)) {
 		bpf_map__delete_elem(s->skel->maps.procs, &key, sizeof(key), 0);
-		sweep__add(s->sweep, inc);
+		sweep__add(s->sweep, g->h.inc);
 		return;
 	}
 	s->summary.processes++;
-	procs__get(s->procs, pid);
-	symbolizer__snapshot(s->sym, pid);
+	procs__get(s->procs, (pid_t)key);
+	symbolizer__snapshot(s->sym, (pid_t)key);
 }
 
 /* As acl_complete() in the kernel has it. */
@@ -348,7 +358,8 @@ static int on_life(void *arg, void *data, size_t size)
 		record__life(s->record, h, size, complete_of(s, (pid_t)h->tgid));
 	switch (h->type) {
 	case ACL_REC_PROC:
-		on_proc(s, (pid_t)h->tgid, h->inc);
+		if (size >= sizeof(struct acl_gone))
+			on_proc(s, data);
 		break;
 	case ACL_REC_EXEC:
 	case ACL_REC_EXIT:
@@ -470,8 +481,15 @@ static int wait_once(struct session *s)
 	n = epoll_wait(s->epoll, evs, 64, next_timeout(s));
 	if (n < 0)
 		return errno == EINTR ? 0 : -errno;
-	/* violations first, always */
+	/*
+	 * Violations first; but where a filter has to be asked, who is new before: of one
+	 * that is gone by now, its violations are taken before its end is.
+	 */
 	now = report__now();
+	if (s->discover) {
+		discover__run(s->discover, now);
+		ring_buffer__consume(s->life);
+	}
 	ring_buffer__consume(s->violations);
 	ring_buffer__consume(s->life);
 	s->record_due = record__round(s->record, now);
