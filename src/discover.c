@@ -330,7 +330,7 @@ static void on_event(void *arg, const struct mmaps_event *ev)
 
 struct walk {
 	struct discover *d;
-	pid_t pid;
+	pid_t pid, task;
 	bool uses;
 };
 
@@ -341,8 +341,9 @@ static int on_mapping(const struct map_entry *m, void *arg)
 	struct probes_place at;
 
 	if (!m->exec || !map_entry__is_file(m) ||
-	    probes_place__open(&at, w->pid, m, path, sizeof(path)))
+	    probes_place__open(&at, w->task, m, path, sizeof(path)))
 		return 0;
+	at.pid = w->pid;
 	if (probes__look(w->d->cfg.probes, &at) & PROBES_RUNTIME && discover__wants(w->d, w->pid)) {
 		found(w->d, &at, 0);
 		w->uses = true;
@@ -363,7 +364,8 @@ int discover__scan(struct discover *d)
 
 		if (!isdigit((unsigned char)e->d_name[0]) || w.pid == d->self)
 			continue;
-		maps__walk(w.pid, on_mapping, &w, NULL); /* it may be gone */
+		w.task = maps__task(w.pid);
+		maps__walk(w.task, on_mapping, &w, NULL); /* it may be gone */
 		d->users += w.uses;
 	}
 	closedir(dir);

@@ -7,6 +7,7 @@
  */
 #include "maps.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -288,6 +289,49 @@ static int count_entry(const struct map_entry *e, void *ctx)
 
 	c->count++;
 	return c->fn(e, c->ctx);
+}
+
+/* 'Z' and the like; 0: there is no such task. */
+static char state_of(pid_t pid, pid_t tid)
+{
+	char path[64], text[512], *end;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	end = strrchr(text, ')'); /* a name may hold anything */
+	return end && end[1] == ' ' ? end[2] : 0;
+}
+
+pid_t maps__task(pid_t pid)
+{
+	pid_t found = pid;
+	struct dirent *e;
+	char path[64];
+	DIR *dir;
+
+	if (state_of(pid, pid) != 'Z')
+		return pid;
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	while (dir && found == pid && (e = readdir(dir))) {
+		pid_t tid = atoi(e->d_name);
+		char state = tid > 0 && tid != pid ? state_of(pid, tid) : 0;
+
+		if (state && state != 'Z' && state != 'X')
+			found = tid;
+	}
+	if (dir)
+		closedir(dir);
+	return found;
 }
 
 int maps__walk(pid_t pid, maps_fn fn, void *ctx, size_t *malformed)

@@ -71,6 +71,12 @@ typedef int (*maps_fn)(const struct map_entry *entry, void *ctx);
  */
 int maps__walk_fd(int fd, maps_fn fn, void *ctx, size_t *malformed);
 
+/*
+ * Under which number /proc has the memory of a process: its own, or, where its main
+ * thread has exited and others go on, that of one of those.
+ */
+pid_t maps__task(pid_t pid);
+
 /* The same for /proc/PID/maps; errors as in maps__read(). */
 int maps__walk(pid_t pid, maps_fn fn, void *ctx, size_t *malformed);
 

@@ -308,7 +308,7 @@ static const struct argp_option watch_options[] = {
 	{ "container", OPT_CONTAINER, "ID", 0,
 	  "with --all: those of the container whose id begins so", 0 },
 	{ "cgroup", OPT_CGROUP, "PATH", 0, "with --all: those in this control group or below", 0 },
-	{ "uid", OPT_UID, "UID", 0, "with --all: those of this user", 0 },
+	{ "uid", OPT_UID, "UID", 0, "with --all: those of the user with this number", 0 },
 	{ "canary", OPT_CANARY, "SECONDS", 0,
 	  "Probe the first process alone for so long, and go on only if it still lives", 0 },
 	{ "no-wait", OPT_NO_WAIT, NULL, 0,
@@ -325,6 +325,8 @@ static error_t parse_filter(struct options *opts, int key, char *arg, struct arg
 {
 	switch (key) {
 	case OPT_COMM:
+		if (!*arg)
+			argp_error(state, "--comm needs a pattern");
 		opts->comm = arg;
 		return 0;
 	case OPT_CONTAINER:
@@ -333,6 +335,8 @@ static error_t parse_filter(struct options *opts, int key, char *arg, struct arg
 		opts->container = arg;
 		return 0;
 	case OPT_CGROUP:
+		if (!*arg)
+			argp_error(state, "--cgroup needs a path");
 		opts->cgroup = arg;
 		return 0;
 	case OPT_UID:
@@ -624,7 +628,7 @@ static error_t parse_command(int key, char *arg, struct argp_state *state)
 static const struct argp command_argp = {
 	NULL,
 	parse_command,
-	"run [OPTION...] [--] PROGRAM [ARG...]\nwatch [OPTION...] -p PID\n"
+	"run [OPTION...] [--] PROGRAM [ARG...]\nwatch [OPTION...] -p PID\nwatch [OPTION...] --all\n"
 	"record -o FILE [OPTION...] -- PROGRAM [ARG...]\nrecord -o FILE [OPTION...] -p PID\n"
 	"replay [OPTION...] FILE\ndoctor [-p PID] [--json]",
 	"Watch programs that use the Ascend runtime, and report host buffers that are "

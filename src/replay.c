@@ -458,6 +458,29 @@ static void on_life(void *arg, const struct acl_gone *g)
 
 /* ---- the end ------------------------------------------------------------- */
 
+/* What keeps the replay from being all that happened.  X(key, number, words) */
+#define GAPS(X)                                                                                  \
+	X("incomplete_tail_bytes", g->tail, "bytes of an incomplete record at its end")          \
+	X("damaged_records", g->damaged, "damaged records, skipped")                             \
+	X("unread_bytes", g->unread, "bytes not read, as what stands before them is damaged")    \
+	X("bytes_after_end", g->after_end, "bytes behind its end, not read")                     \
+	X("missing_records", g->missing, "records that its end counts and that are not there")   \
+	X("unknown_records", g->unknown, "records of a type that this version does not know")    \
+	X("unknown_calls", g->unknown_calls, "entries of calls that this version does not know") \
+	X("lost_calls", rp->gaps, "entries and returns that were lost, by their numbers")        \
+	X("late_records", rp->late, "records that came too late to be put in order")
+
+static bool has_gaps(const struct replay *rp)
+{
+	const struct recording_gaps *g = reader__gaps(rp->reader);
+	bool any = g->no_end;
+
+#define ANY(key, n, words) any |= (n) > 0;
+	GAPS(ANY)
+#undef ANY
+	return any;
+}
+
 static void summarize(struct replay *rp)
 {
 	const struct acl_proc *proc;
@@ -473,21 +496,10 @@ static void summarize(struct replay *rp)
 	for (size_t i = 0; i < sizeof(of_recorder) / sizeof(of_recorder[0]); i++)
 		rp->summary.losses[of_recorder[i]] += rp->lost.lost.n[of_recorder[i]];
 	rp->summary.unknown_records = reader__gaps(rp->reader)->unknown;
+	rp->summary.incomplete = has_gaps(rp);
 	rp->summary.duration_ns = rp->last > rp->first ? rp->last - rp->first : 0;
 	rp->summary.counts = stories__counts(rp->stories);
 }
-
-/* What keeps the replay from being all that happened.  X(key, number, words) */
-#define GAPS(X)                                                                                  \
-	X("incomplete_tail_bytes", g->tail, "bytes of an incomplete record at its end")          \
-	X("damaged_records", g->damaged, "damaged records, skipped")                             \
-	X("unread_bytes", g->unread, "bytes not read, as what stands before them is damaged")    \
-	X("bytes_after_end", g->after_end, "bytes behind its end, not read")                     \
-	X("missing_records", g->missing, "records that its end counts and that are not there")   \
-	X("unknown_records", g->unknown, "records of a type that this version does not know")    \
-	X("unknown_calls", g->unknown_calls, "entries of calls that this version does not know") \
-	X("lost_calls", rp->gaps, "entries and returns that were lost, by their numbers")        \
-	X("late_records", rp->late, "records that came too late to be put in order")
 
 static int print_gaps(const struct replay *rp)
 {

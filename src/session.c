@@ -165,7 +165,8 @@ int session__scan(struct session *s, pid_t pid)
 
 	privileges__raise();
 	mind_seccomp(s, pid);
-	err = maps__walk(pid, scan_mapping, &scan, NULL);
+	scan.pid = maps__task(pid);
+	err = maps__walk(scan.pid, scan_mapping, &scan, NULL);
 	privileges__lower();
 	if (!err)
 		err = scan.err;
@@ -740,7 +741,8 @@ int session__canary(struct session *s, pid_t pid, int interrupt)
 	s->canary_done = true;
 	privileges__raise();
 	mind_seccomp(s, pid);
-	err = maps__walk(pid, probe_canary, &c, NULL);
+	c.pid = maps__task(pid);
+	err = maps__walk(c.pid, probe_canary, &c, NULL);
 	privileges__lower();
 	if (!err)
 		err = watch_canary(s, pid, interrupt);

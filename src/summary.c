@@ -179,7 +179,8 @@ static void print_lost(struct report_out *o, const struct summary *s)
 	if (!s->processes)
 		report_out__printf(o, PREFIX "no process called the Ascend runtime\n");
 	else if (!n)
-		report_out__printf(o, PREFIX "nothing was lost\n");
+		report_out__printf(o, PREFIX "%s\n",
+				   s->incomplete ? "nothing else was lost" : "nothing was lost");
 	if (s->losses[ACL_L_EVICTED]) /* as in every long run: nothing went wrong */
 		report_out__printf(o, PREFIX "forgotten: %" PRIu64 " %s (%s)\n",
 				   s->losses[ACL_L_EVICTED], acl_loss__words(ACL_L_EVICTED),

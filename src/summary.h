@@ -6,6 +6,8 @@
 #ifndef ACLGUARD_SUMMARY_H
 #define ACLGUARD_SUMMARY_H
 
+#include <stdbool.h>
+
 #include "story.h"
 
 struct summary_library {
@@ -30,6 +32,7 @@ struct summary {
 	uint64_t late_gap;	  /* and how long after, at most, in ns */
 	uint64_t lost_mappings;	  /* records of mappings that the kernel dropped */
 	uint64_t unlooked;	  /* times that what a process had loaded could not be looked at */
+	bool incomplete;	  /* replay: the recording lacks something; already said */
 	uint64_t unknown_records; /* of a ring, of a type that user space does not know */
 	struct summary_objects bufs, bytes, events, streams;
 	const struct summary_library *libs;

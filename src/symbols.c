@@ -606,7 +606,7 @@ static int open_proc(pid_t pid)
 
 	if (pid <= 0)
 		return -EINVAL;
-	snprintf(path, sizeof(path), "/proc/%d", pid);
+	snprintf(path, sizeof(path), "/proc/%d", maps__task(pid));
 	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
 		return fd;

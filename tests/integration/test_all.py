@@ -180,13 +180,107 @@ def test_overwritten():
     target.do("cqfd")
     expect(target.is_probed(), "not probed")
     overwrite(os.path.join(env["LD_LIBRARY_PATH"], "libascendcl.so"))
-    watch.wait_for("is being written to")
+    watch.wait_for("is about to be written to")
     watch.wait_for(f"probed, as process {target.pid} ")
     time.sleep(0.5)         # for the rest of it
     target.do("cqfd")
     target.finish()
     ended = watch.stop()
     expect_equal(len(errors(ended, target.pid)), 2, "errors before and after")
+
+
+def test_other_version():
+    """one that is overwritten with another version harms nobody, however soon it is mapped"""
+    folder = own_library()["LD_LIBRARY_PATH"]
+    path = os.path.join(folder, "libascendcl.so")
+    versions = [os.path.join(world.runtime(shape), "libascendcl.so") for shape in
+                ("mono", "mono-call")]
+    watch = All()
+    pids = []
+    for i in range(8):
+        world.shutil.copyfile(versions[i % 2], path)        # waits until the probes are out
+        ended = world.run([world.scenario("pcd_order"), 1], race="certain",
+                          env={"LD_LIBRARY_PATH": folder})
+        expect_equal((ended.status, ended.err), (0, b""), f"the program on version {i}")
+        pids.append(ended.lines()[0]["pid"])
+        target = Steps(env={"LD_LIBRARY_PATH": folder})     # so that it is probed for sure
+        world.wait_until(target.is_probed, "it is probed")
+        target.do("cqfd")
+        target.finish()
+        pids[-1] = target.pid
+    ended = watch.stop()
+    for pid in pids:
+        one_error(ended, pid)
+
+
+LEADERLESS = r"""
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+#include "acl/acl.h"
+static void *order(void *arg)
+{
+	void *host, *dev;
+	aclrtStream s;
+	aclrtEvent e;
+	aclrtEventRecordedStatus status = 0;
+	char letter;
+
+	(void)arg;
+	aclInit(0);
+	aclrtSetDevice(0);
+	aclrtCreateStream(&s);
+	if (read(0, &letter, 1) != 1)
+		_exit(1);
+	aclrtMallocHost(&host, 4096);
+	aclrtMalloc(&dev, 4096, 0);
+	aclrtCreateEvent(&e);
+	aclrtMemcpyAsync(dev, 4096, host, 4096, ACL_MEMCPY_HOST_TO_DEVICE, s);
+	aclrtRecordEvent(e, s);
+	while (status != ACL_EVENT_RECORDED_STATUS_COMPLETE) {
+		aclrtQueryEventStatus(e, &status);
+		sched_yield();
+	}
+	aclrtFreeHost(host);
+	aclrtDestroyEvent(e);
+	_exit(0);
+}
+int main(void)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, 0, order, 0);
+	pthread_exit(0);
+}
+"""
+
+
+def test_without_main_thread():
+    """a process whose main thread is gone is watched as any other"""
+    source = world.scratch("zombie.c")
+    with open(source, "w", encoding="ascii") as file:
+        file.write(LEADERLESS)
+    program = world.compile_c(source, "-I", os.path.join(world.ROOT, "tests/sim/include"), "-I",
+                              os.path.join(world.ROOT, "include"), "-L", world.runtime("mono"),
+                              "-lascendcl", "-pthread")
+    for watcher in "-p", "--all":
+        target = world.start([program], env=own_library(), race="certain", stdin=subprocess.PIPE)
+        world.wait_until(lambda: state(target.pid) == "Z", "its main thread is gone")
+        if watcher == "-p":
+            watch = Watch("-p", target.pid)
+            watch.wait_for(f"attached to process {target.pid}")
+        else:
+            watch = All()
+        target.stdin.write(b"x")
+        target.stdin.close()
+        target.stdin = None
+        world.finish(target)
+        one_error(watch.finish() if watcher == "-p" else watch.stop(), target.pid)
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+        return file.read().rpartition(")")[2].split()[0]
 
 
 # ---- filters ----------------------------------------------------------------------
@@ -209,6 +303,13 @@ def test_filters():
     caught(["--comm", "nobody"], 0)
     caught(["--uid", os.geteuid(), "--comm", "steps"], 1)
     caught(["--uid", 54321], 0)
+    holder, watch = Steps(), All("--comm", "*p*")
+    ended = world.run(world.sh(*[[world.scenario("pcd_order"), 1]] * 50), race="certain")
+    pids = [line["pid"] for line in ended.lines()]
+    holder.finish()
+    ended = watch.stop()
+    expect_equal([pid for pid in pids if not ended.of("violation", pid)], [], "short ones missed")
+    expect_equal(ended.summary()["lost"]["orphaned-followups"], 0, "orphans")
     caught(["--uid", 54321], 1, ["setpriv", "--reuid=54321", "--clear-groups",
                                  "--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"])
 
@@ -446,7 +547,8 @@ def test_entries_only():
 def all_tests():
     return world.titled(
         test_before_and_after, test_new_copy, test_ctypes, test_renamed, test_hostile_path,
-        test_deleted, test_replaced, test_overwritten, test_filters, test_filter_usage,
+        test_deleted, test_replaced, test_overwritten, test_other_version,
+        test_without_main_thread, test_filters, test_filter_usage,
         test_containers, test_container_filter, test_short_lived, test_two, test_killed,
         test_canary, test_canary_of_all, test_entries_only)
 

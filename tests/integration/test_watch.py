@@ -251,8 +251,9 @@ def capabilities(pid):
 
 def test_privileges():
     """once attached it may do what attaching takes, and of that reads maps only, but for moments"""
-    kill, ptrace, admin, perfmon, bpf, checkpoint, search = 5, 19, 21, 38, 39, 40, 2
-    needed = sum(1 << n for n in (kill, ptrace, admin, perfmon, bpf, checkpoint, search))
+    kill, ptrace, admin, lease, perfmon, bpf, checkpoint, search = 5, 19, 21, 28, 38, 39, 40, 2
+    needed = sum(1 << n for n in (kill, ptrace, admin, lease, perfmon, bpf, checkpoint,
+                                         search))
     target = Steps()
     watch = attached(target)
     world.wait_until(lambda: capabilities(watch.process.pid)[1] & ~needed == 0, "it has given up")
