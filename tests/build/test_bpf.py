@@ -12,6 +12,7 @@ import sys
 
 OBJECT = os.path.join(os.environ.get("BUILD", "build"), "aclguard.bpf.o")
 LAST_HELPER = 155  # bpf_redirect_peer, the last one of 5.10
+TAIL_CALL = 12
 STACK_MAX = 512  # bytes, of all frames of a chain of calls together
 NEWER = {"multi_entry", "deferred_entry"}  # loaded only where uprobe_multi is, which is 6.6
 
@@ -167,6 +168,11 @@ def main():
     check("helpers are those of 5.10",
           [f"{name}: helper {imm}" for name, code in obj.functions.items() if name not in NEWER
            for op, _, src, _, imm in code if op == OP_CALL and src == 0 and imm > LAST_HELPER])
+    check("every probe has a tail call, and with it the stack of its thread",
+          [name for (section, _), name in obj.at.items()
+           if obj.section_names[section] in ("uprobe", "uretprobe") and
+           not any(op == OP_CALL and src == 0 and imm == TAIL_CALL
+                   for op, _, src, _, imm in obj.functions[name])])
     check("no relocation against structures of the kernel",
           [f"{n} bytes" for n in [co_re_relocations(obj)] if n])
     print(f"1..{len(results)}")
