@@ -116,7 +116,12 @@ def test_summary(sent):
     expect_equal(summary["late_processes"], 0, "late processes")
     lost = {cause: n for cause, n in summary["lost"].items() if n}
     lost.pop("evicted", 0)
-    lost.pop("contended", 0)    # whoever has a lock may have to wait for a processor here
+    # A machine's processors wait for ours: so does who holds a lock, and a call that has
+    # ended but whose return is not handled yet when its handle is handed out again.
+    lost.pop("contended", 0)
+    replayed = again(sent.console.files.get("recording.replayed"), "replay").summary()
+    if not replayed["lost"]["missed-creations"]:
+        lost.pop("missed-creations", 0)
     expect_equal(lost.pop("unseen-copies", 0), table.UNSEEN_COPIES, "unseen copies")
     expect_equal(lost, {}, "lost")
     rules = {v["rule"] for v in sent.live.of("violation")}

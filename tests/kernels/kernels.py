@@ -37,8 +37,8 @@ SUITES = {"5.10": ("bullseye-security", "bullseye"), "6.1": ("bookworm-security"
           "6.12": ("trixie-security", "trixie"), "7": ("sid",)}
 KERNELS = {f"{version}-{arch}": _debian(arch, suites)
            for version, suites in SUITES.items() for arch in ("amd64", "arm64")}
-KERNELS["6.12-amd64-nobtf"] = KERNELS["6.12-amd64"]._replace(words=("nobtf",))
-KERNELS["7-arm64-16k"] = _debian("arm64", SUITES["7"], "linux-image-arm64-16k")
+KERNELS["6.12-amd64-nobtf"] = KERNELS["6.12-amd64"]._replace(words=("nobtf", "brief"))
+KERNELS["7-arm64-16k"] = _debian("arm64", SUITES["7"], "linux-image-arm64-16k", ("brief",))
 OLDEST = "5.10-amd64", "5.10-arm64"
 
 OUT = os.path.join(world.BUILD, "kernels")
@@ -186,9 +186,20 @@ def try_all(names, words, parallel):
     wanted = judge.replay_here(recording).out.decode() if there else None
     with concurrent.futures.ThreadPoolExecutor(parallel) as pool:
         jobs = [pool.submit(try_kernel, name, words, images[KERNELS[name].arch], wanted)
-                for name in there]
+                for name in reversed(there)]     # the slowest first
         for job in concurrent.futures.as_completed(jobs):
             yield job.result()
+
+
+def tell(result):
+    """The row, and what is wrong."""
+    print(line_of(result.row()), flush=True)
+    for name, why in result.tests:
+        if why:
+            print(f"  FAILED {name}:")
+            print("\n".join(f"    {line[:500]}" for line in why.splitlines()[:12]))
+    if result.failed:
+        print(f"  its console: {result.sent.console.path}", flush=True)
 
 
 def main():
@@ -198,17 +209,14 @@ def main():
         sys.exit(f"no kernel is called that; there are: {' '.join(KERNELS)}")
     print(line_of(COLUMNS), flush=True)
     passed = failed = 0
-    results = try_all(names, (), int(os.environ.get("PARALLEL") or 2))
-    for result in results:
-        print(line_of(result.row()), flush=True)
-        for name, why in result.tests:
-            if why:
-                print(f"  FAILED {name}:")
-                print("\n".join(f"    {line[:500]}" for line in why.splitlines()[:12]))
-        if result.failed:
-            print(f"  its console: {result.sent.console.path}")
-        passed += result.passed
-        failed += result.failed + bool(result.missing)
+    try:
+        for result in try_all(names, (), int(os.environ.get("PARALLEL") or 2)):
+            tell(result)
+            passed += result.passed
+            failed += result.failed + bool(result.missing)
+    except world.Failure as failure:
+        print(failure)
+        failed += 1
     summary = f"{passed} passed, {failed} failed"
     with open(os.path.join(world.BUILD, "summary"), "w", encoding="ascii") as file:
         file.write(summary + "\n")
