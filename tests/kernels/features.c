@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <linux/bpf.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -143,27 +142,24 @@ static int find_function(const char *btf, size_t len, const char *name)
 	return -1;
 }
 
-static FILE *open_btf(void)
-{
-	return fopen("/sys/kernel/btf/vmlinux", "re");
-}
+static const char btf_path[] = "/sys/kernel/btf/vmlinux";
 
 static int has_btf(void)
 {
-	return open_btf() != NULL;
+	return !access(btf_path, R_OK);
 }
 
 static int has_task_vma(void)
 {
 	const struct bpf_insn insns[] = { RETURN_0 };
-	const size_t room = 64 << 20;
-	FILE *f = open_btf();
-	char *btf = malloc(room);
+	static char btf[64 << 20];
+	FILE *f = fopen(btf_path, "re");
 	int id;
 
-	if (!f || !btf)
+	if (!f)
 		return 0;
-	id = find_function(btf, fread(btf, 1, room, f), "bpf_iter_task_vma");
+	id = find_function(btf, fread(btf, 1, sizeof(btf), f), "bpf_iter_task_vma");
+	fclose(f);
 	return id > 0 && load(BPF_PROG_TYPE_TRACING, BPF_TRACE_ITER, insns, 2, id) >= 0;
 }
 
@@ -172,7 +168,7 @@ static void say(const char *name, int yes)
 	printf("%s %s\n", name, yes ? "yes" : "no");
 }
 
-/* What was opened and allocated goes with the process. */
+/* What was opened goes with the process. */
 int main(void)
 {
 	/* maps count against it below 5.11 */

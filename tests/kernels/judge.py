@@ -182,7 +182,8 @@ def replay_here(recording):
 def test_replay_here(sent):
     """what was recorded there is judged here in the same words"""
     here = replay_here(sent.console.files["recording"])
-    expect_equal(here.out.decode(), sent.console.file("recording.replayed"), "replay, here and there")
+    expect_equal(here.out.decode(), sent.console.file("recording.replayed"),
+                 "replay, here and there")
 
 
 def test_histories(sent, ours):

@@ -93,7 +93,8 @@ def make_image(build, recordings):
     img.add("plan", judge.plan())
     for folder in "proc", "sys", "dev", "tmp", "out", "run", "etc":
         img.folder(folder)
-    programs = {"bin/aclguard": build.aclguard, "bin/features": "kernels/features", "bin/driver": "kernels/driver",
+    programs = {"bin/aclguard": build.aclguard,
+                "bin/features": "kernels/features", "bin/driver": "kernels/driver",
                 "sim/libascendcl.so": "sim/mono/libascendcl.so"}
     names = [*judge.table.EXPECTED, *judge.table.MISUSED, *judge.table.LEAKING, "steps"]
     programs.update({f"scenarios/{name}": f"scenarios/ascendcl/{name}" for name in names})

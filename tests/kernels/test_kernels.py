@@ -21,14 +21,14 @@ def report(number, result):
         for line in why.splitlines():
             print("#   " + line.encode("ascii", "backslashreplace").decode())
         print(f"{'not ' if why else ''}ok {number} - {result.name}: {name}", flush=True)
-    print(f"# {kernels.line_of(kernels.COLUMNS)}\n# {kernels.line_of(result.row())}")
+    print(f"# {kernels.line_of(result.row())}")
     if result.failed:
         print(f"# its console: {result.sent.console.path}")
     return number
 
 
 def main():
-    print("# tap-timeout: 1500", flush=True)
+    print(f"# tap-timeout: 1500\n# {kernels.line_of(kernels.COLUMNS)}", flush=True)
     number = failed = 0
     try:
         # loading takes half of the time, so only once in each of two ways
