@@ -140,7 +140,7 @@ def test_hostile_text():
     harmless(said)
     for line in text.splitlines():
         expect(not line.startswith(b"==1=="), "a name begins a line:", line)
-    expect_equal(text.count(b"ERROR #1 free-before-destroy"), 1, "headlines")
+    expect(text.count(b"ERROR #1 free-before-destroy") == 1, "not one headline:", text, said)
     world.mentions(text, r"\\x1b|\\033|\\e", r"libascendcl\.so")
 
 
