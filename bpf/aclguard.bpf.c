@@ -650,16 +650,12 @@ int on_exit(void *ctx)
  * what is kept under it is of a process that is gone.  The new one may be a
  * thread; its entry goes when it exits.
  */
-SEC("tp/sched/sched_process_fork")
-int on_fork(void *ctx)
+ACL_FN int acl_task__made(__u32 child)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32, child = 0;
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct acl_target *t, copy;
 	struct acl_fork *r;
 
-	if (!cfg.fork_child)
-		return 0;
-	bpf_probe_read_kernel(&child, sizeof(child), ctx + cfg.fork_child);
 	if (bpf_map_lookup_elem(&procs, &child))
 		acl_proc__end(ACL_REC_EXIT, child);
 	if (!cfg.follow)
@@ -685,6 +681,34 @@ int on_fork(void *ctx)
 	r->_pad = 0;
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	return 0;
+}
+
+/*
+ * By the tracepoint's record, whose layout tracefs tells; the kernel leaves such a
+ * program out while a program or an operation on a map that was preempted is under
+ * way on the CPU.
+ */
+SEC("tp/sched/sched_process_fork")
+int on_fork(void *ctx)
+{
+	__u32 child = 0;
+
+	if (!cfg.fork_child)
+		return 0;
+	bpf_probe_read_kernel(&child, sizeof(child), ctx + cfg.fork_child);
+	return acl_task__made(child);
+}
+
+/* By the task itself, where BTF tells the place of its number: never left out so. */
+SEC("raw_tp/sched_process_fork")
+int on_fork_raw(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u32 child = 0;
+
+	if (!cfg.task_pid)
+		return 0;
+	bpf_probe_read_kernel(&child, sizeof(child), (void *)(ctx->args[1] + cfg.task_pid));
+	return acl_task__made(child);
 }
 
 /* ---- the dynamic loader ------------------------------------------------- */

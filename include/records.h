@@ -127,7 +127,9 @@ struct acl_cfg {
 	/* where sched_process_fork and _exit keep their fields; 0: not known */
 	__u16 fork_child;
 	__u16 exit_group_dead;
-	__u32 self; /* our own tgid: never in scope */
+	__u32 self;	/* our own tgid: never in scope */
+	__u32 task_pid; /* offset of a task's number in it, from BTF; 0: not known */
+	__u32 _pad2;
 };
 
 #define ACL_LOADERS_MAX 4 /* kinds of dynamic loaders that are looked into */

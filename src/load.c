@@ -4,6 +4,7 @@
 #include "load.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -43,8 +44,10 @@ static void find_tracepoints(struct acl_cfg *cfg, int *fork_id, int *exit_id)
 
 	*fork_id = *exit_id = -1;
 	if (dir < 0) {
-		say("cannot read tracefs (%s): processes that the program starts are not followed",
-		    strerror(-dir));
+		if (!cfg->task_pid)
+			say("cannot read tracefs (%s), and the kernel has no BTF: processes that the "
+			    "program starts are not followed",
+			    strerror(-dir));
 		return;
 	}
 	*fork_id = tracefs__id(dir, "sched/sched_process_fork");
@@ -54,6 +57,28 @@ static void find_tracepoints(struct acl_cfg *cfg, int *fork_id, int *exit_id)
 	offset = tracefs__field(dir, "sched/sched_process_exit", "group_dead");
 	cfg->exit_group_dead = offset > 0 ? (uint16_t)offset : 0;
 	close(dir);
+}
+
+/* Where a task keeps its number; 0 where there is no BTF. */
+static uint32_t find_task_pid(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	const struct btf_type *type;
+	uint32_t offset = 0;
+	int id;
+
+	if (!btf)
+		return 0;
+	id = btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT);
+	type = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+	for (uint16_t i = 0; type && i < btf_vlen(type); i++) {
+		const char *name = btf__name_by_offset(btf, btf_members(type)[i].name_off);
+
+		if (name && !strcmp(name, "pid"))
+			offset = btf_member_bit_offset(type, i) / 8;
+	}
+	btf__free(btf);
+	return offset;
 }
 
 static void choose_programs(struct load *ld, const struct kernel *k)
@@ -115,7 +140,9 @@ static int attach_processes(struct load *ld, int fork_id, int exit_id)
 	ld->links[0] = bpf_program__attach(ld->skel->progs.on_exec);
 	if (!ld->links[0])
 		return kernel__explain("follow processes", errno);
-	ld->links[1] = attach_tracepoint(ld->skel->progs.on_fork, fork_id);
+	ld->links[1] = ld->skel->rodata->cfg.task_pid
+			       ? bpf_program__attach(ld->skel->progs.on_fork_raw)
+			       : attach_tracepoint(ld->skel->progs.on_fork, fork_id);
 	if (!ld->links[1] && fork_id >= 0)
 		say("cannot follow processes that the program starts: %s", strerror(errno));
 	ld->links[2] = attach_tracepoint(ld->skel->progs.on_exit, exit_id);
@@ -157,6 +184,7 @@ static void configure(struct load *ld, const struct options *opts, int *fork_id,
 		bpf_map__set_max_entries(ld->skel->maps.trace, opts->trace_ring);
 	cfg->loader_signal = SIGSTOP;
 	cfg->self = (uint32_t)getpid();
+	cfg->task_pid = find_task_pid();
 	find_tracepoints(cfg, fork_id, exit_id);
 	ld->skel->data->complete_since = 0; /* each process says for itself */
 }
