@@ -118,18 +118,19 @@ static int read_status(struct procinfo *p)
 	return 0;
 }
 
-static void read_comm(struct procinfo *p)
+static int read_comm(struct procinfo *p)
 {
 	FILE *f = open_proc(p->pid, "comm");
 	size_t n;
 
 	if (!f)
-		return;
+		return -1;
 	n = fread(p->comm, 1, sizeof(p->comm) - 1, f);
 	while (n && (p->comm[n - 1] == '\n' || !p->comm[n - 1]))
 		n--;
 	p->comm[n] = '\0';
 	fclose(f);
+	return n ? 0 : -1; /* it is gone by now; an empty name is as good as none */
 }
 
 /*
@@ -165,11 +166,10 @@ static struct procinfo *procinfo__read(pid_t pid)
 	if (!p)
 		return NULL;
 	p->pid = pid;
-	if (read_status(p)) {
+	if (read_status(p) || read_comm(p)) {
 		procinfo__free(p);
 		return NULL;
 	}
-	read_comm(p);
 	read_cgroup(p);
 	return p;
 }
