@@ -802,7 +802,7 @@ static __attribute__((noinline)) __u32 loader_maps__count(__u64 map)
 SEC("uprobe")
 int loader(struct pt_regs *ctx)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32, known = 255;
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32, known = 255, more;
 	struct acl_target *t = bpf_map_lookup_elem(&targets, &tgid);
 	struct loader_state st = {};
 	struct acl_head *h;
@@ -820,10 +820,12 @@ int loader(struct pt_regs *ctx)
 		acl_loss__count(ACL_L_LOG_FULL);
 		return 0;
 	}
-	if (t->stop && (known == 255 || known > t->known) && !watcher_gone)
+	more = known == 255 || known > t->known;
+	if (t->stop && more && !watcher_gone)
 		bpf_send_signal(cfg.loader_signal);
 	t->known = known;
 	acl_head__fill(h, ACL_REC_LOADER, 0, bpf_ktime_get_ns());
+	h->more = more;
 	bpf_ringbuf_submit(h, BPF_RB_FORCE_WAKEUP);
 	return 0;
 }

@@ -194,7 +194,7 @@ ACL_FN void acl_head__fill(struct acl_head *h, enum acl_rec type, __u64 inc, __u
 	h->type = type;
 	h->tgid = id >> 32;
 	h->tid = (__u32)id;
-	h->_pad = 0;
+	h->more = 0;
 	h->inc = inc;
 	h->time = time;
 }

@@ -23,8 +23,9 @@ enum acl_rec {
 	ACL_REC_PROC,	       /* struct acl_gone: a process was seen for the first time */
 	ACL_REC_EXEC,	       /* struct acl_gone: a watched process executes a new program */
 	ACL_REC_EXIT,	       /* struct acl_gone: a watched thread group is gone */
-	ACL_REC_LOADER,	       /* struct acl_head: the dynamic loader mapped something */
-	ACL_REC_FORK,	       /* struct acl_fork */
+	ACL_REC_LOADER, /* struct acl_head: the dynamic loader mapped something; `more`: perhaps
+				* a file that is named like the runtime, and was not there before */
+	ACL_REC_FORK,	/* struct acl_fork */
 	/* only where calls are recorded, and through a ring of their own: */
 	ACL_REC_ENTER,	     /* struct acl_trace_enter */
 	ACL_REC_LEAVE,	     /* struct acl_trace_leave */
@@ -36,7 +37,7 @@ struct acl_head {
 	__u32 type; /* enum acl_rec */
 	__u32 tgid;
 	__u32 tid;
-	__u32 _pad;
+	__u32 more; /* by type */
 	__u64 inc;
 	__u64 time;
 };

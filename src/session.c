@@ -291,7 +291,7 @@ static void on_exec(struct session *s, pid_t pid)
 	probe_program(s, path, interp);
 }
 
-static void on_loader(struct session *s, pid_t pid)
+static void on_loader(struct session *s, pid_t pid, bool more)
 {
 	size_t before = probes__libraries(s->probes);
 	struct acl_target t;
@@ -300,8 +300,8 @@ static void on_loader(struct session *s, pid_t pid)
 	if (scope__get_target(s->scope, pid, &t))
 		return;
 	found = session__scan(s, pid);
-	if (found == -ESRCH && !t.known)
-		return; /* gone already, and its loader had nothing that is named like the runtime */
+	if (found == -ESRCH && !more)
+		return; /* gone, and what it had was looked at when it came in */
 	if (found < 0)	/* or not to be probed: what it called was not seen */
 		s->summary.unlooked++;
 	else if (found & PROBES_RUNTIME)
@@ -374,7 +374,7 @@ static int on_life(void *arg, void *data, size_t size)
 			scope__add(s->scope, (pid_t)((const struct acl_fork *)data)->child);
 		break;
 	case ACL_REC_LOADER:
-		on_loader(s, (pid_t)h->tgid);
+		on_loader(s, (pid_t)h->tgid, h->more);
 		break;
 	default:
 		s->summary.unknown_records++;

@@ -510,14 +510,17 @@ def test_canary():
 
 def test_canary_of_all():
     """the same where all processes are watched"""
-    target = Steps(env=own_library())
-    watch = Watch("--all", "--comm", "steps", "--canary", 30)
-    watch.wait_for("is probed alone")
+    bird = world.scratch("bird")        # a name of its own: it is the first of that name
+    world.shutil.copy(world.scenario("steps"), bird)
+    name = os.path.basename(bird)[:15]
+    target = Steps(env=own_library(), program=bird)
+    watch = Watch("--all", "--comm", name, "--canary", 30)
+    watch.wait_for(f"process {target.pid} is probed alone")
     expect(target.is_probed(), "not probed")
     target.process.kill()
     expect_equal(watch.finish().status, CANARY_DEAD, "status")
-    target = Steps(env=own_library())
-    watch = Watch("--all", "--comm", "steps", "--canary", 1)
+    target = Steps(env=own_library(), program=bird)
+    watch = Watch("--all", "--comm", name, "--canary", 1)
     watch.wait_for("watching all processes")
     target.do("cqfd")
     target.finish()

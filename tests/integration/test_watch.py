@@ -17,8 +17,9 @@ PYTHON = sys.executable or "python3"
 class Steps:
     """The scenario `steps`, which does a step when told to."""
 
-    def __init__(self, shape="mono", race="certain", env=None, prefix=()):
-        self.process = world.start([*prefix, world.scenario("steps", shape)], shape=shape, race=race,
+    def __init__(self, shape="mono", race="certain", env=None, prefix=(), program=None):
+        self.process = world.start([*prefix, program or world.scenario("steps", shape)],
+                                   shape=shape, race=race,
                                    env=env, stdin=world.subprocess.PIPE)
         self.pid = self.process.pid
         self.code = int(self.answer(), 16)
