@@ -148,18 +148,6 @@ def test_watch(sent):
                        ("free-before-destroy", "error", "certain", after["buffer"])], "verdicts")
 
 
-def test_entries(sent):
-    """entries only: a program under a strict filter lives on, and is told as suspected"""
-    line = json.loads(sent.console.file("entries.steps").splitlines()[-1])
-    expect_equal(sent.console.file("entries.status").strip(), "0", "status of the program")
-    reports = reports_in(sent.console.file("entries").encode())
-    got = [(v["rule"], v["level"], v["suspects"]) for v in reports
-           if v["type"] == "violation" and v["pid"] == line["pid"]]
-    expect_equal(got, [("free-before-destroy", "warning", ["returns-unseen"])], "verdicts")
-    expect_equal({lib["attached_by"] for lib in reports[-1]["libraries"]},
-                 {"uprobe_multi, entries only"}, "how it was attached")
-
-
 def test_text(sent):
     """run: a report in words, with the stack and the summary"""
     expect_equal(sent.console.file("text.status").strip(), "0", "status of aclguard run")
@@ -222,9 +210,6 @@ def tests_of(sent, words, histories):
     tests += [(title, functools.partial(function, sent)) for title, function in world.titled(
         test_programs, test_summary, test_attached, test_watch, test_replay_there,
         test_replay_here, test_kernel)]
-    if "entries" in words:
-        tests += [(title, functools.partial(function, sent))
-                  for title, function in world.titled(test_entries)]
     if "brief" not in words:
         tests += [(title, functools.partial(function, sent))
                   for title, function in world.titled(test_text)]

@@ -10,19 +10,15 @@ KERNELS		?= *
 PARALLEL	?= 2
 KERNEL_OUT	:= $(BUILD)/kernels
 
-KERNEL_PROGRAMS := $(addprefix $(KERNEL_OUT)/,features driver strict)
-
-$(KERNEL_OUT)/features $(KERNEL_OUT)/driver: $(KERNEL_OUT)/%: tests/kernels/%.c
-$(KERNEL_OUT)/strict: tests/integration/strict.c
-$(KERNEL_PROGRAMS): | $(SYSROOT_MADE)
+$(KERNEL_OUT)/features $(KERNEL_OUT)/driver: $(KERNEL_OUT)/%: tests/kernels/%.c | $(SYSROOT_MADE)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SYSROOT_FLAGS) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $< -o $@ \
-		$(if $(filter features,$(@F)),-static)
+		$(if $(filter features,$*),-static)
 
 .PHONY: kernel-programs check-kernels
-kernel-programs: $(if $(CROSS),static,all) $(SIM_OUT)/mono/libascendcl.so $(KERNEL_PROGRAMS) \
-	$(SCENARIOS:%=$(SCENARIO_OUT)/ascendcl/%)
+kernel-programs: $(if $(CROSS),static,all) $(SIM_OUT)/mono/libascendcl.so $(KERNEL_OUT)/features \
+	$(KERNEL_OUT)/driver $(SCENARIOS:%=$(SCENARIO_OUT)/ascendcl/%)
 
 check-kernels:		## try real kernels in machines of their own (KERNELS= picks some)
 	$(Q)sh tests/deps.sh $$([ "$$(id -u)" = 0 ] || echo build test)

@@ -38,9 +38,6 @@ SUITES = {"5.10": ("bullseye-security", "bullseye"), "6.1": ("bookworm-security"
 KERNELS = {f"{version}-{arch}": _debian(arch, suites)
            for version, suites in SUITES.items() for arch in ("amd64", "arm64")}
 KERNELS["6.12-amd64-nobtf"] = KERNELS["6.12-amd64"]._replace(words=("nobtf", "brief"))
-# Where uprobe_multi is: one of each architecture.
-for _name in "6.12-amd64", "7-arm64":
-    KERNELS[_name] = KERNELS[_name]._replace(words=("entries",))
 KERNELS["7-arm64-16k"] = _debian("arm64", SUITES["7"], "linux-image-arm64-16k", ("brief",))
 OLDEST = "5.10-amd64", "5.10-arm64"
 
@@ -98,7 +95,6 @@ def make_image(build, recordings):
         img.folder(folder)
     programs = {"bin/aclguard": build.aclguard,
                 "bin/features": "kernels/features", "bin/driver": "kernels/driver",
-                "bin/strict": "kernels/strict",
                 "sim/libascendcl.so": "sim/mono/libascendcl.so"}
     names = [*judge.table.EXPECTED, *judge.table.MISUSED, *judge.table.LEAKING, "steps"]
     programs.update({f"scenarios/{name}": f"scenarios/ascendcl/{name}" for name in names})
