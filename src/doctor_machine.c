@@ -8,18 +8,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "capabilities.h"
 #include "doctor.h"
 #include "json.h"
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
 
 static const struct {
 	unsigned int cap;

@@ -9,15 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capabilities.h"
 #include "exits.h"
 #include "kernel_features.h"
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
 
 static bool have_cap(unsigned int cap)
 {

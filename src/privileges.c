@@ -7,15 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#endif
-#ifndef CAP_BPF
-#define CAP_BPF 39
-#endif
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
+#include "capabilities.h"
 
 /* To attach, to follow /proc/PID/map_files, to read what others map, to continue them. */
 static const unsigned int needed[] = {
