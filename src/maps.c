@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "procstatus.h"
+
 #define READ_CHUNK (64UL << 10)
 
 /* What is left of a line. */
@@ -291,42 +293,23 @@ static int count_entry(const struct map_entry *e, void *ctx)
 	return c->fn(e, c->ctx);
 }
 
-/* 'Z' and the like; 0: there is no such task. */
-static char state_of(pid_t pid, pid_t tid)
-{
-	char path[64], text[512], *end;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	end = strrchr(text, ')'); /* a name may hold anything */
-	return end && end[1] == ' ' ? end[2] : 0;
-}
-
 pid_t maps__task(pid_t pid)
 {
+	struct procstatus st;
 	pid_t found = pid;
 	struct dirent *e;
 	char path[64];
 	DIR *dir;
 
-	if (state_of(pid, pid) != 'Z')
+	if (procstatus__read(pid, &st) || st.state != 'Z')
 		return pid;
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	dir = opendir(path);
 	while (dir && found == pid && (e = readdir(dir))) {
 		pid_t tid = atoi(e->d_name);
-		char state = tid > 0 && tid != pid ? state_of(pid, tid) : 0;
 
-		if (state && state != 'Z' && state != 'X')
+		if (tid > 0 && tid != pid && !procstatus__read(tid, &st) && st.state != 'Z' &&
+		    st.state != 'X')
 			found = tid;
 	}
 	if (dir)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Reading /proc/PID/status and /proc/PID/cgroup. */
+/* Reading what /proc has of a process, and keeping it. */
 #define _GNU_SOURCE
 #include "procinfo.h"
 
@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "procstatus.h"
 
 #define LINE_MAX_BYTES (1UL << 16)
 #define ID_MIN 64 /* hex digits, in every engine; shorter ones stand for other things */
@@ -93,28 +95,12 @@ static FILE *open_proc(pid_t pid, const char *name)
 
 static int read_status(struct procinfo *p)
 {
-	FILE *f = open_proc(p->pid, "status");
-	char *line = NULL;
-	size_t room = 0;
+	struct procstatus st;
 
-	if (!f)
+	if (procstatus__read(p->pid, &st))
 		return -1;
-	p->ns_pid = p->pid;
-	while (next_line(f, &line, &room)) {
-		const char *last;
-		unsigned int real, effective;
-
-		if (sscanf(line, "Uid: %u %u", &real, &effective) == 2)
-			p->uid = effective;
-		sscanf(line, "Seccomp: %d", &p->seccomp);
-		if (strncmp(line, "NSpid:", 6) != 0)
-			continue;
-		last = strrchr(line, '\t');
-		if (last && atoi(last) > 0)
-			p->ns_pid = atoi(last);
-	}
-	free(line);
-	fclose(f);
+	p->uid = st.uid;
+	p->ns_pid = st.n_ns_pids ? st.ns_pids[st.n_ns_pids - 1] : p->pid;
 	return 0;
 }
 

@@ -21,7 +21,6 @@ struct procinfo {
 	pid_t pid;
 	pid_t ns_pid;		      /* in the innermost pid namespace; equals pid on the host */
 	uid_t uid;		      /* effective */
-	int seccomp;		      /* 0: not confined, 1: strict, 2: by a filter */
 	char comm[PROCINFO_COMM_MAX]; /* raw; of the main thread */
 	char container[PROCINFO_CONTAINER_MAX + 1]; /* "": none is known */
 	char *cgroup; /* raw; below the hierarchy's root, NULL if not known */

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,6 +58,22 @@ static void take_pids(const char *at, const char *end, struct procstatus *out)
 	}
 }
 
+/* The second of the four; they use all of 32 bits. */
+static void take_effective(const char *at, const char *end, uid_t *uid)
+{
+	uint64_t val = 0;
+	const char *p;
+
+	while (at < end && isdigit((unsigned char)*at))
+		at++;
+	while (at < end && (*at == ' ' || *at == '\t'))
+		at++;
+	for (p = at; p < end && isdigit((unsigned char)*p) && val <= UINT32_MAX; p++)
+		val = val * 10 + (uint64_t)(*p - '0');
+	if (p > at && val <= UINT32_MAX)
+		*uid = (uid_t)val;
+}
+
 static enum seccomp_mode take_mode(const char *at, const char *end)
 {
 	int mode = take_int(&at, end);
@@ -73,6 +90,8 @@ static void parse_line(const char *line, const char *end, struct procstatus *out
 		out->state = *at;
 	else if ((at = field(line, end, "Tgid")))
 		out->tgid = take_int(&at, end);
+	else if ((at = field(line, end, "Uid")))
+		take_effective(at, end, &out->uid);
 	else if ((at = field(line, end, "NSpid")))
 		take_pids(at, end, out);
 	else if ((at = field(line, end, "NoNewPrivs")))

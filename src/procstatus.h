@@ -25,6 +25,7 @@ struct procstatus {
 	pid_t tgid;			  /* 0 if the text does not say */
 	pid_t ns_pids[PROCSTATUS_NS_MAX]; /* outermost first */
 	size_t n_ns_pids;
+	uid_t uid; /* effective; 0 if the text does not say */
 	enum seccomp_mode seccomp;
 	int filters;	  /* -1: not told, before Linux 5.9 */
 	int no_new_privs; /* 0, 1, or -1: not told */

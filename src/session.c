@@ -39,6 +39,7 @@
 #include "privileges.h"
 #include "probes.h"
 #include "procinfo.h"
+#include "procstatus.h"
 #include "report_text.h"
 #include "record.h"
 #include "scope.h"
@@ -144,13 +145,8 @@ static int scan_mapping(const struct map_entry *m, void *arg)
  */
 static void mind_seccomp(struct session *s, pid_t pid)
 {
-	const struct procinfo *info;
-
-	if (!s->kernel.seccomp_risk || probes__how(s->probes) == ATTACH_ENTRIES)
-		return;
-	procs__refresh(s->procs, pid); /* it may have taken one on since */
-	info = procs__get(s->procs, pid);
-	if (!info || !info->seccomp)
+	if (!s->kernel.seccomp_risk || probes__how(s->probes) == ATTACH_ENTRIES ||
+	    procstatus__seccomp_of_threads(pid) <= SECCOMP_NONE)
 		return;
 	say("process %d runs under a seccomp filter, and on this kernel a return probe would kill "
 	    "it:\nfrom now on only entries are probed, and what is said is suspected",
