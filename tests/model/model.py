@@ -637,6 +637,9 @@ class Model:
             # Freed while this call was in progress: either came first (D23).
             self.allowed.add((frame.pid, frame.position, "double-free"))
             self.allowed.add((frame.pid, frame.position, "free-failed"))
+        elif frame.dead and not 507000 <= frame.ret <= 507999:
+            # Handed out again while this call was in progress, and alive: either came first (D23).
+            self.allowed.add((frame.pid, frame.position, "double-free"))
         elif 507000 <= frame.ret <= 507999 and not frame.verdict:
             # "... or any free returned 507xxx."
             self.failed(process, frame)
