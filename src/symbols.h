@@ -24,10 +24,8 @@
 
 #include "elffile.h"
 
-#define SYMBOLIZER_PIDS_MAX 128		   /* snapshots; each holds three descriptors */
 #define SYMBOLIZER_MODULES_MAX 64	   /* files; each holds one descriptor */
 #define SYMBOLIZER_BYTES_MAX (256UL << 20) /* symbols and DWARF of all files */
-#define SYMBOLIZER_NAME_MAX (64UL << 10)   /* a longer function name is cut, in bytes */
 
 enum symbolizer_flags {
 	/*
@@ -69,6 +67,7 @@ struct sym_result {
 	unsigned int line;
 };
 
+struct snapshots;
 struct symbolizer;
 
 /* flags: enum symbolizer_flags or 0.  NULL if there is no memory. */
@@ -90,6 +89,9 @@ int symbolizer__snapshot(struct symbolizer *sym, pid_t pid);
  * report is out.
  */
 void symbolizer__forget(struct symbolizer *sym, pid_t pid);
+
+/* The snapshots that it keeps, for who needs the files of a process as well; still sym's. */
+struct snapshots *symbolizer__snapshots(struct symbolizer *sym);
 
 /* Drop what is kept of files.  Costs time at the next resolve, and nothing else. */
 void symbolizer__trim(struct symbolizer *sym);

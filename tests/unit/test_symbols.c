@@ -29,7 +29,9 @@
 #include <unistd.h>
 
 #include "elf_image.h"
+#include "snapshots.h"
 #include "symbols.h"
+#include "symfile.h"
 
 /* A function of our own, and its line. */
 __attribute__((noinline)) int symbolize_me(int n);
@@ -421,7 +423,7 @@ static void notices_a_file_that_was_rewritten(void **state)
 static void takes_names_of_any_length(void **state)
 {
 	struct elf_build b = elf_build__new();
-	size_t longest = SYMBOLIZER_NAME_MAX + 1000;
+	size_t longest = SYMFILE_NAME_MAX + 1000;
 	char path[64], *text, *name = calloc(1, longest + 1);
 	struct sym_result r;
 
@@ -434,7 +436,7 @@ static void takes_names_of_any_length(void **state)
 	assert_string_equal(r.function, name);
 	sym_result__clear(&r);
 	r = resolve(*state, getpid(), text + 0x600);
-	assert_int_equal(strlen(r.function), SYMBOLIZER_NAME_MAX - 1);
+	assert_int_equal(strlen(r.function), SYMFILE_NAME_MAX - 1);
 	sym_result__clear(&r);
 	munmap(text, IMG_TEXT_SIZE);
 	unlink(path);
@@ -578,14 +580,14 @@ static void keeps_a_bounded_number_of_files(void **state)
 
 static void keeps_a_bounded_number_of_processes(void **state)
 {
-	pid_t pids[SYMBOLIZER_PIDS_MAX + 10];
-	size_t before = count_fds(), n = SYMBOLIZER_PIDS_MAX + 10, i;
+	pid_t pids[SNAPSHOTS_MAX + 10];
+	size_t before = count_fds(), n = SNAPSHOTS_MAX + 10, i;
 	struct sym_result r;
 
 	for (i = 0; i < n; i++) {
 		pids[i] = start_child();
 		assert_int_equal(symbolizer__snapshot(*state, pids[i]), 0);
-		assert_true(count_fds() <= before + 3 * SYMBOLIZER_PIDS_MAX);
+		assert_true(count_fds() <= before + 3 * SNAPSHOTS_MAX);
 	}
 	for (i = 0; i < n; i++)
 		end_child(pids[i]);

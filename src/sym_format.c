@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Showing a resolved address as a line of text. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "escape.h"
+#include "symbols.h"
+
+struct line {
+	char *buf;
+	size_t n;
+	size_t pos;
+};
+
+__attribute__((format(printf, 2, 3))) static void add(struct line *l, const char *fmt, ...)
+{
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(l->buf + l->pos, l->n - l->pos, fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return;
+	/* vsnprintf says how long it would have been. */
+	l->pos = (size_t)len < l->n - l->pos ? l->pos + len : l->n - 1;
+}
+
+static void add_escaped(struct line *l, const char *s, size_t most)
+{
+	size_t room = l->n - l->pos;
+
+	l->pos += escape__str(l->buf + l->pos, room < most ? room : most, s);
+}
+
+/* A share of the line for one name; short lines are for those who do not mind cuts. */
+static size_t share(size_t n, size_t least)
+{
+	return n > least ? n : least;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+size_t sym_format(char *buf, size_t n, unsigned int frame, const struct sym_result *res)
+{
+	struct line l = { buf, n, 0 };
+
+	if (n == 0)
+		return 0;
+	buf[0] = '\0';
+	add(&l, "#%u 0x%" PRIx64, frame, res->addr);
+	if (res->kind == SYM_UNKNOWN) {
+		add(&l, " (unknown)");
+		return l.pos;
+	}
+	if (res->function) {
+		add(&l, " ");
+		add_escaped(&l, res->function, share(n * 3 / 8, 64));
+		add(&l, "+0x%" PRIx64, res->function_offset);
+	}
+	add(&l, " (");
+	add_escaped(&l, res->kind == SYM_FILE ? base_name(res->module) : res->module,
+		    share(n / 8, 32));
+	add(&l, "+0x%" PRIx64 "%s)", res->module_offset, res->deleted ? ", deleted" : "");
+	if (res->file) {
+		add(&l, " ");
+		add_escaped(&l, base_name(res->file), share(n / 8, 32));
+		add(&l, ":%u", res->line);
+	}
+	return l.pos;
+}
