@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backtrace.h"
 #include "escape.h"
 #include "json.h"
 #include "names.h"
 #include "procinfo.h"
 #include "report_json.h"
 #include "report_text.h"
-#include "stacks.h"
 #include "story.h"
 #include "symbols.h"
 
@@ -89,8 +89,7 @@ static struct group *find_group(struct leaks *lk, const struct group *g)
 static void resolve(const struct leaks *lk, struct group *g)
 {
 	const struct procinfo *info;
-	uint64_t addr[ACL_KEPT_MAX];
-	unsigned int n = stacks__get(lk->cfg->kept, g->stack, addr);
+	struct backtrace bt;
 
 	info = procs__get(lk->cfg->procs, g->pid);
 	g->ns_pid = info ? info->ns_pid : g->pid;
@@ -99,16 +98,15 @@ static void resolve(const struct leaks *lk, struct group *g)
 	g->sym.addr = g->site;
 	if (g->site && lk->cfg->sym)
 		symbolizer__resolve_return(lk->cfg->sym, g->pid, g->site, &g->sym);
-	if (n)
-		g->frames = calloc(n, sizeof(*g->frames));
+	backtrace__kept(lk->cfg, g->stack, &bt);
+	if (bt.n)
+		g->frames = calloc(bt.n, sizeof(*g->frames));
 	if (!g->frames)
 		return;
-	g->nframes = n;
-	for (unsigned int i = 0; i < n; i++) {
-		g->frames[i].addr = addr[i];
-		if (lk->cfg->sym)
-			symbolizer__resolve_return(lk->cfg->sym, g->pid, addr[i], &g->frames[i]);
-	}
+	backtrace__name(lk->cfg, g->pid, &bt);
+	g->nframes = bt.n;
+	for (unsigned int i = 0; i < bt.n; i++)
+		g->frames[i] = bt.f[i].sym; /* and what it owns */
 }
 
 static struct group *add_group(struct leaks *lk, const struct group *g)

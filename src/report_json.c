@@ -8,11 +8,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "backtrace.h"
 #include "json.h"
 #include "names.h"
 #include "procinfo.h"
 #include "report_text.h"
-#include "stacks.h"
 #include "symbols.h"
 
 #define NS_PER_S 1000000000LL
@@ -145,29 +145,23 @@ void report_json__frame(struct json *j, const char *key, const struct sym_result
 	json__end_object(j);
 }
 
-static void put_frame(struct json *j, const struct report_cfg *cfg, pid_t pid, uint64_t addr,
-		      bool is_return)
+static void put_frames(struct json *j, const struct backtrace *bt)
 {
-	struct sym_result res = { .kind = SYM_UNKNOWN, .addr = addr };
-
-	if (cfg->sym && is_return)
-		symbolizer__resolve_return(cfg->sym, pid, addr, &res);
-	else if (cfg->sym)
-		symbolizer__resolve(cfg->sym, pid, addr, &res);
-	report_json__frame(j, NULL, &res);
-	sym_result__clear(&res);
+	json__begin_array(j, "stack");
+	for (unsigned int i = 0; i < bt->n; i++)
+		report_json__frame(j, NULL, &bt->f[i].sym);
+	json__end_array(j);
 }
 
 /* Of a creation, where its stack was kept; empty otherwise. */
 static void put_kept(struct json *j, const struct report_cfg *cfg, pid_t pid, uint32_t nr)
 {
-	uint64_t addr[ACL_KEPT_MAX];
-	unsigned int n = stacks__get(cfg->kept, nr, addr);
+	struct backtrace bt;
 
-	json__begin_array(j, "stack");
-	for (unsigned int i = 0; i < n; i++)
-		put_frame(j, cfg, pid, addr[i], true);
-	json__end_array(j);
+	backtrace__kept(cfg, nr, &bt);
+	backtrace__name(cfg, pid, &bt);
+	put_frames(j, &bt);
+	backtrace__clear(&bt);
 }
 
 static void put_buffer(struct json *j, const struct report_cfg *cfg, const struct acl_violation *v)
@@ -289,15 +283,14 @@ static void put_ended(struct json *j, const struct acl_violation *v)
 
 static void put_stack(struct json *j, const struct report_cfg *cfg, const struct acl_violation *v)
 {
-	struct report_frames fr = { .n = 0 };
+	struct backtrace bt = { .n = 0 };
 
 	if (cfg->stacks)
-		report__frames(v, &fr);
-	json__begin_array(j, "stack");
-	for (unsigned int i = 0; i < fr.n; i++)
-		put_frame(j, cfg, v->h.tgid, fr.addr[i], i > 0 || fr.at_return);
-	json__end_array(j);
-	json__str(j, "stack_error", fr.err ? strerror(-fr.err) : NULL);
+		backtrace__take(cfg, v, &bt);
+	backtrace__name(cfg, (pid_t)v->h.tgid, &bt);
+	put_frames(j, &bt);
+	json__str(j, "stack_error", bt.err ? strerror(-bt.err) : NULL);
+	backtrace__clear(&bt);
 }
 
 int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,
@@ -316,7 +309,7 @@ int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 	put_event(j, cfg, v);
 	put_ended(j, v);
 	json__u64(j, "unsettled", v->unsettled);
-	if (report__is_at_return(v))
+	if (backtrace__is_at_return(v->rule))
 		json__s64(j, "return", v->ret);
 	else
 		json__null(j, "return");

@@ -19,17 +19,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backtrace.h"
 #include "escape.h"
 #include "names.h"
 #include "procinfo.h"
-#include "stacks.h"
 #include "symbols.h"
 #include "verdict.h"
 
 #define HANDLE_MAX 64 /* bytes that hold a handle in words */
 #define FRAME_MAX 2048
 #define NRS_SHOWN 16
-#define ERRNO_MAX 4095
 
 /* ---- output ------------------------------------------------------------- */
 
@@ -112,37 +111,6 @@ uint64_t report__now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
-bool report__is_at_return(const struct acl_violation *v)
-{
-	unsigned int rule = v->rule;
-
-	return rule == ACL_RULE_FREE_FAILED || rule == ACL_RULE_DOUBLE_FREE ||
-	       rule == ACL_RULE_EVENT_DOUBLE_DESTROY || rule == ACL_RULE_EVENT_USE_AFTER_DESTROY ||
-	       rule == ACL_RULE_COPY_AFTER_FREE;
-}
-
-void report__frames(const struct acl_violation *v, struct report_frames *fr)
-{
-	unsigned int n = 0, i = 0;
-
-	*fr = (struct report_frames){ .at_return = report__is_at_return(v) };
-	if (v->stack_len < 0)
-		fr->err = v->stack_len >= -ERRNO_MAX ? v->stack_len : -EINVAL;
-	else
-		n = v->stack_len / sizeof(v->stack[0]);
-	if (n > ACL_STACK_MAX)
-		n = ACL_STACK_MAX;
-	if (v->ip)
-		fr->addr[fr->n++] = v->ip;
-	if (n && v->stack[0] == v->ip)
-		i++;
-	/* What ret_addr was taken from holds something else once the call is over. */
-	if (v->ret_addr && !fr->at_return && !(i < n && v->stack[i] == v->ret_addr))
-		fr->addr[fr->n++] = v->ret_addr;
-	while (i < n)
-		fr->addr[fr->n++] = v->stack[i++];
 }
 
 bool report__is_stream_query(const struct acl_violation *v)
@@ -443,7 +411,7 @@ static void tell_call(struct history *h, const struct acl_violation *v)
 	if (v->rule == ACL_RULE_COPY_AFTER_FREE && v->copy.pos)
 		return; /* the call is the copy */
 	hex(ptr, v->ptr);
-	if (!report__is_at_return(v))
+	if (!backtrace__is_at_return(v->rule))
 		history_add(h, v->h.time, acl_call__name(v->call), v->h.tid, "%s%s", what, ptr);
 	else
 		history_add(h, v->h.time, acl_call__name(v->call), v->h.tid,
@@ -570,54 +538,50 @@ static void print_knowledge(struct report_out *o, const struct report_cfg *cfg,
 				   acl_hazard__words(v->hazard));
 }
 
-/* Without a symbolizer, or memory for it, the address is still worth having. */
-static void print_frame(struct report_out *o, const struct report_cfg *cfg, pid_t pid,
-			unsigned int nr, uint64_t addr, bool is_return)
+static void print_frames(struct report_out *o, const struct backtrace *bt)
 {
-	struct sym_result res = { .kind = SYM_UNKNOWN, .addr = addr };
 	char line[FRAME_MAX];
 
-	if (cfg->sym && is_return)
-		symbolizer__resolve_return(cfg->sym, pid, addr, &res);
-	else if (cfg->sym)
-		symbolizer__resolve(cfg->sym, pid, addr, &res);
-	sym_format(line, sizeof(line), nr, &res);
-	sym_result__clear(&res);
-	report_out__printf(o, "    %s\n", line);
+	for (unsigned int i = 0; i < bt->n; i++) {
+		sym_format(line, sizeof(line), i, &bt->f[i].sym);
+		report_out__printf(o, "    %s\n", line);
+	}
 }
 
-/* A stack that was kept when its call returned: all frames are return addresses. */
 static void print_kept(struct report_out *o, const struct report_cfg *cfg, pid_t pid, uint32_t nr,
 		       uint32_t tid, const char *what)
 {
-	uint64_t addr[ACL_KEPT_MAX];
-	unsigned int n = stacks__get(cfg->kept, nr, addr);
+	struct backtrace bt;
 
-	if (n)
-		report_out__printf(o, "  stack of the %s [thread %u]:\n", what, tid);
-	for (unsigned int i = 0; i < n; i++)
-		print_frame(o, cfg, pid, i, addr[i], true);
+	backtrace__kept(cfg, nr, &bt);
+	if (!bt.n)
+		return;
+	report_out__printf(o, "  stack of the %s [thread %u]:\n", what, tid);
+	backtrace__name(cfg, pid, &bt);
+	print_frames(o, &bt);
+	backtrace__clear(&bt);
 }
 
 static void print_stack(struct report_out *o, const struct report_cfg *cfg,
 			const struct acl_violation *v)
 {
-	struct report_frames fr;
+	struct backtrace bt;
 
-	report__frames(v, &fr);
-	if (fr.at_return)
+	backtrace__take(cfg, v, &bt);
+	backtrace__name(cfg, (pid_t)v->h.tgid, &bt);
+	if (bt.at_return)
 		report_out__printf(o, "  stack that %s returned to [thread %u]:\n",
 				   acl_call__name(v->call), v->h.tid);
 	else
 		report_out__printf(o, "  stack of the %s [thread %u]:\n",
 				   is_release(v) ? "release" : "call", v->h.tid);
-	for (unsigned int i = 0; i < fr.n; i++)
-		print_frame(o, cfg, v->h.tgid, i, fr.addr[i], i > 0 || fr.at_return);
-	if (fr.err)
+	print_frames(o, &bt);
+	if (bt.err)
 		report_out__printf(o, "    (the kernel could not walk the stack: %s)\n",
-				   strerror(-fr.err));
+				   strerror(-bt.err));
 	else if (v->stack_len == 0)
 		report_out__printf(o, "    (the kernel took no stack)\n");
+	backtrace__clear(&bt);
 }
 
 int report_text__violation(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,

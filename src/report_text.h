@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
  * A violation and its follow-ups as text for a terminal or a log, and the words
- * and frames that the text and the JSON report share.
+ * that the text and the JSON report share.
  */
 #ifndef ACLGUARD_REPORT_TEXT_H
 #define ACLGUARD_REPORT_TEXT_H
 
 #include "story.h"
 
-#define REPORT_FRAMES_MAX (ACL_STACK_MAX + 2)
 #define REPORT_REMEDY_MAX 512 /* bytes that hold every remedy */
 
 /*
@@ -28,19 +27,6 @@ __attribute__((format(printf, 2, 3))) void report_out__printf(struct report_out 
 							      ...);
 int report_out__flush(struct report_out *o);
 
-struct report_frames {
-	uint64_t addr[REPORT_FRAMES_MAX];
-	unsigned int n;
-	bool at_return; /* frame 0 is a return address, too: the call was over */
-	int err;	/* -errno of the kernel's walk; what is known without it is in addr */
-};
-
-/*
- * The stack of the judged call.  At a function's first instruction the kernel's
- * walk lacks the caller, so the return address is put in where it is missing.
- */
-void report__frames(const struct acl_violation *v, struct report_frames *fr);
-
 /* What to do about it, naming the handles.  Plain text without a newline. */
 void report__remedy(const struct acl_violation *v, char *buf, size_t n);
 
@@ -52,9 +38,6 @@ void report__range(const struct acl_violation *v, uint64_t *base, uint64_t *size
 
 /* CLOCK_MONOTONIC in ns. */
 uint64_t report__now(void);
-
-/* Whether the verdict fell when the call was over; the caller's code comes next then. */
-bool report__is_at_return(const struct acl_violation *v);
 
 /* Whether the stream query is what told that the copy is done. */
 bool report__is_stream_query(const struct acl_violation *v);

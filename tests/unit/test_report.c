@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "backtrace.h"
 #include "json.h"
 #include "report_json.h"
 #include "report_text.h"
@@ -455,9 +456,9 @@ static void frames_are_symbolized(void **state)
 
 	(void)state;
 	v.h.tgid = getpid();
-	v.ip = v.stack[0] = (uintptr_t)report__frames;
+	v.ip = v.stack[0] = (uintptr_t)backtrace__take;
 	text = text_of(&cfg, &v);
-	assert_has(text, "report__frames");
+	assert_has(text, "backtrace__take");
 	free(text);
 	symbolizer__free(cfg.sym);
 }
@@ -517,13 +518,14 @@ static void assert_frames(const struct acl_violation *v, int err, unsigned int n
 			  uint64_t b, uint64_t c)
 {
 	const uint64_t want[] = { a, b, c };
-	struct report_frames fr;
+	const struct report_cfg cfg = { .stacks = true };
+	struct backtrace fr;
 
-	report__frames(v, &fr);
+	backtrace__take(&cfg, v, &fr);
 	assert_int_equal(fr.err, err);
 	assert_int_equal(fr.n, n);
 	for (unsigned int i = 0; i < n && i < 3; i++)
-		assert_int_equal(fr.addr[i], want[i]);
+		assert_int_equal(fr.f[i].addr, want[i]);
 }
 
 static void the_caller_is_put_in_where_it_is_missing(void **state)
@@ -560,15 +562,16 @@ static void after_the_call_there_is_no_caller_to_put_in(void **state)
 static void stack_lengths_are_bounded(void **state)
 {
 	struct acl_violation v = violation();
-	struct report_frames fr;
+	const struct report_cfg cfg = { .stacks = true };
+	struct backtrace fr;
 
 	(void)state;
 	v.stack[0] = 1;
 	v.stack_len = INT32_MAX;
-	report__frames(&v, &fr);
-	assert_int_equal(fr.n, REPORT_FRAMES_MAX);
+	backtrace__take(&cfg, &v, &fr);
+	assert_int_equal(fr.n, BACKTRACE_MAX);
 	v.stack_len = INT32_MIN;
-	report__frames(&v, &fr);
+	backtrace__take(&cfg, &v, &fr);
 	assert_int_equal(fr.n, 2);
 	assert_int_equal(fr.err, -EINVAL);
 }
@@ -901,9 +904,9 @@ static void json_symbolizes(void **state)
 
 	(void)state;
 	v.h.tgid = getpid();
-	v.ip = v.stack[0] = (uintptr_t)report__frames + 4;
+	v.ip = v.stack[0] = (uintptr_t)backtrace__take + 4;
 	o = json_of(&cfg, &v);
-	assert_str(o, "stack.0.function", "report__frames");
+	assert_str(o, "stack.0.function", "backtrace__take");
 	assert_num(o, "stack.0.function_offset", 4);
 	assert_has(json_object_get_string(get(o, "stack.0.module")), "test_report");
 	assert_true(json_object_get_int64(get(o, "stack.0.module_offset")) > 0);

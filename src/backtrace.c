@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Putting stacks together, and asking for their names. */
+#include "backtrace.h"
+
+#include <errno.h>
+
+#include "stacks.h"
+#include "story.h"
+
+#define ERRNO_MAX 4095
+
+static void begin(struct backtrace *bt, bool at_return)
+{
+	bt->n = 0;
+	bt->at_return = at_return;
+	bt->named = false;
+	bt->err = 0;
+}
+
+static void add(struct backtrace *bt, uint64_t addr)
+{
+	struct backtrace_frame *f = &bt->f[bt->n];
+
+	f->addr = addr;
+	f->is_return = bt->n > 0 || bt->at_return;
+	f->sym = (struct sym_result){ .kind = SYM_UNKNOWN, .addr = addr };
+	bt->n++;
+}
+
+bool backtrace__is_at_return(unsigned int rule)
+{
+	return rule == ACL_RULE_FREE_FAILED || rule == ACL_RULE_DOUBLE_FREE ||
+	       rule == ACL_RULE_EVENT_DOUBLE_DESTROY || rule == ACL_RULE_EVENT_USE_AFTER_DESTROY ||
+	       rule == ACL_RULE_COPY_AFTER_FREE;
+}
+
+void backtrace__take(const struct report_cfg *cfg, const struct acl_violation *v,
+		     struct backtrace *bt)
+{
+	unsigned int n = 0, i = 0;
+
+	(void)cfg;
+	begin(bt, backtrace__is_at_return(v->rule));
+	if (v->stack_len < 0)
+		bt->err = v->stack_len >= -ERRNO_MAX ? v->stack_len : -EINVAL;
+	else
+		n = v->stack_len / sizeof(v->stack[0]);
+	if (n > ACL_STACK_MAX)
+		n = ACL_STACK_MAX;
+	if (v->ip)
+		add(bt, v->ip);
+	if (n && v->stack[0] == v->ip)
+		i++;
+	/* What ret_addr was taken from holds something else once the call is over. */
+	if (v->ret_addr && !bt->at_return && !(i < n && v->stack[i] == v->ret_addr))
+		add(bt, v->ret_addr);
+	while (i < n)
+		add(bt, v->stack[i++]);
+}
+
+void backtrace__kept(const struct report_cfg *cfg, uint32_t nr, struct backtrace *bt)
+{
+	uint64_t addr[ACL_KEPT_MAX];
+	unsigned int n = stacks__get(cfg->kept, nr, addr);
+
+	begin(bt, true);
+	for (unsigned int i = 0; i < n; i++)
+		add(bt, addr[i]);
+}
+
+void backtrace__name(const struct report_cfg *cfg, pid_t pid, struct backtrace *bt)
+{
+	if (bt->named)
+		return;
+	bt->named = true;
+	for (unsigned int i = 0; cfg->sym && i < bt->n; i++) {
+		struct backtrace_frame *f = &bt->f[i];
+
+		if (f->is_return)
+			symbolizer__resolve_return(cfg->sym, pid, f->addr, &f->sym);
+		else
+			symbolizer__resolve(cfg->sym, pid, f->addr, &f->sym);
+	}
+}
+
+void backtrace__clear(struct backtrace *bt)
+{
+	for (unsigned int i = 0; i < bt->n; i++)
+		sym_result__clear(&bt->f[i].sym);
+	begin(bt, false);
+}
