@@ -344,19 +344,42 @@ ACL_FN void acl_out__fetch(struct acl_env *env, enum acl_role role, const struct
 		out->out_ok = 1;
 }
 
+/* Whether a report may want to show who made this call. */
+ACL_FN int acl_stack__matters(enum acl_role role, const struct acl_leave *out)
+{
+	switch (role) {
+	case ACL_R_MALLOC:
+	case ACL_R_REGISTER:
+	case ACL_R_FREE:
+	case ACL_R_FREE_SYNC:
+	case ACL_R_EV_CREATE:
+	case ACL_R_EV_IPC_OPEN:
+	case ACL_R_EV_RECORD:
+	case ACL_R_EV_DESTROY:
+	case ACL_R_COPY:
+	case ACL_R_COPY_2D:
+	case ACL_R_COPY_BATCH:
+	case ACL_R_COPY_DESC:
+		return 1;
+	case ACL_R_EV_QUERY_STATUS:
+		return out->out_ok && (__u32)out->out == 1; /* most do not say COMPLETE */
+	case ACL_R_ST_QUERY:
+		return out->out_ok && (__u32)out->out == 0;
+	default:
+		return 0;
+	}
+}
+
 /*
- * Keeps the stack of a call that creates something.  The same stack is kept
- * once; one whose place is another's is not kept, and counted.
+ * Keeps the stack of a call that has returned, where the caller is never missing.  The
+ * same stack is kept once; one whose place is another's is not kept, and counted.
  */
 ACL_FN void acl_stack__keep(struct acl_env *env, enum acl_role role, struct acl_leave *out)
 {
 	long nr;
 
 	out->stack = 0;
-	if (!cfg.history || out->ret)
-		return;
-	if (role != ACL_R_MALLOC && role != ACL_R_REGISTER && role != ACL_R_EV_CREATE &&
-	    role != ACL_R_EV_IPC_OPEN)
+	if (!cfg.history || out->ret || !acl_stack__matters(role, out))
 		return;
 	nr = bpf_get_stackid(env->ctx, &stacks, BPF_F_USER_STACK);
 	if (nr < 0)

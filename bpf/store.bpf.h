@@ -79,7 +79,7 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } trace SEC(".maps");
 
-/* Of allocations and creations, where they are kept; the loader makes it larger then. */
+/* Of the calls that lead to reports, where they are kept; the loader makes it larger then. */
 struct {
 	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
 	__uint(max_entries, 1);

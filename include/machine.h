@@ -176,6 +176,7 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 	case ACL_R_EV_QUERY_STATUS:
 		env->th->poll_pos = !ret && (__u32)out->out == 1 ? f->pos : 0;
 		env->th->poll_event = f->args[0];
+		env->th->poll_stack = out->stack;
 		acl_leave__query(env, f, ret, out->out_ok && (__u32)out->out == 1,
 				 ACL_LEARN_POLLED);
 		break;
@@ -257,12 +258,12 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 	case ACL_R_COPY:
 	case ACL_R_COPY_2D:
 	case ACL_R_COPY_DESC:
-		if (ret) {
-			acl_copy__undo(env, f, 1);
-			acl_copy__undo(env, f, 0);
-		} else {
-			acl_copy__used_dead(env, f);
+		if (ret || env->th->stack) {
+			acl_copy__leave(env, f, 1, ret);
+			acl_copy__leave(env, f, 0, ret);
 		}
+		if (!ret)
+			acl_copy__used_dead(env, f);
 		break;
 	case ACL_R_COPY_BATCH:
 		if (!ret)

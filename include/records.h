@@ -14,7 +14,10 @@
 #include "state.h"
 
 #define ACL_STACK_MAX 64 /* frames of a user stack */
-#define ACL_KEPT_MAX 32	 /* frames of a stack that is kept of a creation */
+#define ACL_KEPT_MAX 32	 /* frames of a stack that is kept */
+
+_Static_assert(ACL_C_MAX <= 0xff, "a call takes a byte in an object");
+_Static_assert(ACL_CAP_STACKS <= 0xffff, "a stack takes two, its number plus 1");
 
 enum acl_rec {
 	ACL_REC_VIOLATION = 1, /* struct acl_violation */
@@ -79,6 +82,7 @@ struct acl_violation {
 		__u64 id, handle, query_pos;
 		__s32 dev;
 		__u32 is_default;
+		__u32 query_tid, query_stack;
 	} stream;	      /* the one it was submitted to */
 	struct acl_poll poll; /* the last that advanced the stream; pos 0: none */
 	struct {
@@ -86,12 +90,12 @@ struct acl_violation {
 		__u32 records, flags, tid;
 		__u32 call;  /* creating call; ACL_C_MAX if it was not seen */
 		__u32 stack; /* of the creation, see acl_leave */
-		__u32 _pad;
-	} event; /* the polled one */
+		__u32 rec_tid, rec_call, rec_stack; /* of the record of rec_pos */
+	} event;				    /* the polled one */
 	struct {
 		__u64 id, base, size, pos;
 		__u32 tid;
-		__u32 _pad;
+		__u32 stack;
 	} ended; /* what was released or destroyed before, and is used again; id 0: no such */
 	__u64 ip;
 	__u64 ret_addr; /* where the judged call returns to */
@@ -122,7 +126,7 @@ struct acl_cfg {
 	__u8 all;     /* every process is in scope */
 	__u8 follow;  /* children of a process in scope are in scope */
 	__u8 record;  /* every call goes up through the trace ring */
-	__u8 history; /* the stacks of allocations and creations are kept */
+	__u8 history; /* the stacks of what leads to a report are kept */
 	__u8 _pad[2];
 	__u32 loader_signal; /* sent to a process in scope when its loader maps, 0: none */
 	/* where sched_process_fork and _exit keep their fields; 0: not known */

@@ -100,7 +100,7 @@ enum acl_suspect {
 	X(MISSED_FREE, "missed-releases", "addresses handed out whose release was unseen") \
 	X(MISSED_CREATE, "missed-creations", "objects used whose creation was unseen")     \
 	X(EVICTED, "evicted", "released buffers and destroyed events, to make room")       \
-	X(STACK, "stacks-full", "stacks of allocations and creations that were not kept")
+	X(STACK, "stacks-full", "stacks of calls that led to reports and were not kept")
 
 enum acl_loss {
 #define ACL_LOSS_ENUM(id, name, words) ACL_L_##id,

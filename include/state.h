@@ -54,7 +54,7 @@
 #define ACL_CAP_DEADS 16384
 #define ACL_CAP_RANGES 8192
 #define ACL_CAP_GRAVES 16384
-#define ACL_CAP_STACKS 16384 /* where they are kept at all */
+#define ACL_CAP_STACKS 16384 /* where they are kept at all; a number of one takes 16 bits */
 
 /* Key of everything that belongs to one incarnation of one process. */
 struct acl_key {
@@ -84,9 +84,9 @@ struct acl_copy {
 	__u64 addr; /* host side, usually an interior pointer */
 	__u64 len;  /* bytes */
 	__u32 tid;
-	__u16 call; /* enum acl_call */
-	__u8 dir;   /* enum acl_dir */
-	__u8 _pad;
+	__u8 call;   /* enum acl_call */
+	__u8 dir;    /* enum acl_dir */
+	__u16 stack; /* of the call, see acl_leave; 0 until it has returned */
 };
 
 enum acl_dir {
@@ -109,10 +109,9 @@ struct acl_buf {
 	__u64 dying; /* position of the release in progress, 0 if none; see ACL_FORSAKEN */
 	__u64 site;  /* address that the allocating call returned to */
 	__u32 tid;   /* allocated by */
-	__u16 call;  /* enum acl_call */
+	__u8 call;   /* enum acl_call */
 	__u8 more;   /* a struct acl_copies is filed under our id */
-	__u8 _pad;
-	__u32 stack; /* of the allocating call, see acl_leave */
+	__u16 stack; /* of the allocating call, see acl_leave */
 	__u8 suspect[ACL_S_MAX];
 	struct acl_copy c[ACL_COPIES_INLINE];
 };
@@ -134,16 +133,19 @@ struct acl_event {
 	__u32 busy;	      /* records and resets in progress */
 	__u32 flags;	      /* as given at creation */
 	__u32 tid;	      /* created by */
-	__u16 call;	      /* creating call; ACL_C_MAX if it was not seen */
+	__u8 call;	      /* creating call; ACL_C_MAX if it was not seen */
+	__u8 rec_call;	      /* the call that made `rec` what it is: a record or a reset */
 	__u8 rec_inherits;    /* the record has inherits, filed under our id */
 	__u8 filed;	      /* there are inherits filed under our id, in use or not */
 	__u8 shared;	      /* exported, imported or external: others see it complete */
 	__u8 more;	      /* a struct acl_seen is filed under our id */
 	__u8 captured;	      /* the newest record went into a graph */
 	__u8 _pad;
-	__u32 stack;	      /* of the creating call, see acl_leave */
+	__u16 stack;	      /* of the creating call, see acl_leave, */
+	__u16 rec_stack;      /* and of rec_call; 0 until that has returned */
 	__u64 capture_stream; /* origin stream of that capture, and which of its */
-	__u64 capture_seq;    /* captures it was */
+	__u32 capture_seq;    /* captures it was */
+	__u32 rec_tid;	      /* who made rec_call */
 	__u8 suspect[ACL_S_MAX];
 	struct acl_cover seen[ACL_SEEN_INLINE]; /* furthest positions seen COMPLETE */
 };
@@ -159,6 +161,8 @@ struct acl_poll {
 	__u64 handle; /* of the event */
 	__u32 tid;
 	__u32 records; /* times the event had been recorded by then */
+	__u32 stack;   /* of the query, see acl_leave */
+	__u32 _pad;
 };
 
 struct acl_stream {
@@ -174,15 +178,16 @@ struct acl_stream {
 	__u64 query_pos; /* of the stream query that last moved `queried` */
 	struct acl_poll poll;
 	__u64 capture_stream; /* being captured: origin stream (maybe itself), and */
-	__u64 capture_seq;    /* which of that stream's captures */
-	__u64 captures;	      /* captures begun on this stream as origin */
+	__u32 capture_seq;    /* which of that stream's captures */
+	__u32 captures;	      /* captures begun on this stream as origin */
 	__u8 capturing;	      /* as origin, now */
 	__u8 inherits;	      /* a struct acl_inherits is filed under our id */
 	__u8 is_default;      /* what NULL means in some context */
 	__u8 _pad;
-	__s32 dev; /* -1: not known */
-	__u32 tid; /* created by */
-	__u32 _pad2;
+	__s32 dev;	   /* -1: not known */
+	__u32 tid;	   /* created by */
+	__u32 query_tid;   /* who made the query of query_pos */
+	__u32 query_stack; /* its stack, see acl_leave */
 	__u8 suspect[ACL_S_MAX];
 };
 
@@ -228,7 +233,7 @@ struct acl_dead {
 	__u32 starts;  /* of an event: records and resets ever entered */
 	__u8 suspects; /* mask, as it was in the end */
 	__u8 alive;    /* the handle has been created again since */
-	__u8 _pad[2];
+	__u16 stack;   /* of the call that ended it, see acl_leave */
 };
 
 /* What a call in progress may have to take back, or must remember. */
@@ -243,6 +248,10 @@ struct acl_undo {
 			__u64 stream; /* id of the one recorded on, and its */
 			__u64 way;    /* `way` before, 0 if it was not moved */
 			__u32 had;
+			__u32 tid; /* who made it, by which call, and its stack */
+			__u16 stack;
+			__u8 call;
+			__u8 _pad;
 		} rec;
 		struct acl_inherits inh;
 		struct {
@@ -299,13 +308,15 @@ struct acl_thread {
 	__u32 too_deep;	  /* calls in progress beyond ACL_NEST_MAX */
 	__u64 poll_pos;	  /* the latest event call was a COMPLETE poll, entered then */
 	__u64 poll_event; /* handle */
-	__u64 found;	  /* key of the buffer looked for last */
-	__u64 leaving;	  /* key of one that was passed over: it is being released */
-	__u64 site;	  /* address that the returning call returns to, else 0 */
-	__u32 seq;	  /* of the next entry or return to be recorded */
-	__u32 stack;	  /* of the returning call, see acl_leave */
-	__u64 ip, ret;	  /* of the call in progress where returns are not probed: its place, */
-			  /* and the address that it returns to */
+	__u32 poll_stack; /* see acl_leave */
+	__u32 _pad;
+	__u64 found;   /* key of the buffer looked for last */
+	__u64 leaving; /* key of one that was passed over: it is being released */
+	__u64 site;    /* address that the returning call returns to, else 0 */
+	__u32 seq;     /* of the next entry or return to be recorded */
+	__u32 stack;   /* of the returning call, see acl_leave */
+	__u64 ip, ret; /* of the call in progress where returns are not probed: its place, */
+		       /* and the address that it returns to */
 	struct acl_frame f[ACL_NEST_MAX];
 	/* where things are put together that are too large for a BPF stack */
 	struct acl_copy copy;

@@ -170,8 +170,8 @@ ACL_OUTLINE void acl_copy__enter(struct acl_env *env, struct acl_frame *f, __u32
 	acl_unlock(env, id);
 }
 
-/* A copy that failed did not happen. */
-ACL_OUTLINE void acl_copy__undo(struct acl_env *env, struct acl_frame *f, __u32 end)
+/* The copy has returned: one that failed did not happen, the other's stack is known now. */
+ACL_OUTLINE void acl_copy__leave(struct acl_env *env, struct acl_frame *f, __u32 end, __s32 ret)
 {
 	__u64 id = f->undo.copy[end].buf;
 	struct acl_copy *slot;
@@ -183,14 +183,19 @@ ACL_OUTLINE void acl_copy__undo(struct acl_env *env, struct acl_frame *f, __u32 
 	if (!b || b->id != id)
 		return;
 	if (acl_lock(env, id)) {
-		acl_loss(env, ACL_L_CONTENDED);
-		b->suspect[ACL_S_RACED] = 1;
+		acl_loss(env, ret ? ACL_L_CONTENDED : ACL_L_STACK);
+		if (ret)
+			b->suspect[ACL_S_RACED] = 1;
 		return;
 	}
 	slot = acl_buf__nth(env, b, f->undo.copy[end].slot);
-	if (slot && slot->pos == f->pos && slot->tid == env->tid)
+	if (slot && (slot->pos != f->pos || slot->tid != env->tid))
+		slot = 0;
+	if (slot && ret)
 		*slot = f->undo.copy[end].prev;
-	else
+	else if (slot)
+		slot->stack = env->th->stack;
+	else if (ret)
 		b->suspect[ACL_S_RACED] = 1;
 	acl_unlock(env, id);
 }
@@ -243,6 +248,7 @@ ACL_FN void acl_copy__submit(struct acl_env *env, struct acl_frame *f, __u64 dst
 	c->pos = env->pos;
 	c->tid = env->tid;
 	c->call = f->call;
+	c->stack = env->th->stack; /* of a batch, which has returned */
 	/* through memory, see acl_buf__find() */
 	env->th->ends = acl_kind__ends(kind);
 	if (env->th->ends & ACL_END_SRC) {

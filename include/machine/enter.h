@@ -48,6 +48,7 @@ ACL_FN void acl_enter__reset(struct acl_env *env, struct acl_frame *f)
 			f->undo.rec.inh = *in;
 		e->rec_inherits = 0;
 		e->captured = 0;
+		acl_event__sign(env, f, e);
 		e->rec.stream = 0;
 		e->rec.pos = env->pos;
 	}

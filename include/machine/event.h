@@ -140,6 +140,7 @@ ACL_OUTLINE void acl_event__complete(struct acl_env *env, struct acl_frame *f, e
 	poll->handle = f->args[0];
 	poll->tid = env->tid;
 	poll->records = f->aux;
+	poll->stack = env->th->stack;
 	for (int i = 0; i < ACL_COVERS_MAX; i++) {
 		if ((__u32)i >= f->undo.n)
 			break;
@@ -181,6 +182,17 @@ ACL_FN int acl_event__undisturbed(struct acl_env *env, const struct acl_frame *f
 	return !d || d->id != f->obj || d->starts == f->starts;
 }
 
+/* Who makes the record or reset, and the one before, in case it fails. */
+ACL_FN void acl_event__sign(struct acl_env *env, struct acl_frame *f, struct acl_event *e)
+{
+	f->undo.rec.tid = e->rec_tid;
+	f->undo.rec.stack = e->rec_stack;
+	f->undo.rec.call = e->rec_call;
+	e->rec_tid = env->tid;
+	e->rec_stack = 0;
+	e->rec_call = f->call;
+}
+
 ACL_OUTLINE void acl_event__record(struct acl_env *env, struct acl_frame *f, struct acl_event *e,
 				   struct acl_stream *s, int external)
 {
@@ -198,6 +210,7 @@ ACL_OUTLINE void acl_event__record(struct acl_env *env, struct acl_frame *f, str
 			f->undo.rec.inh = *to;
 	}
 	e->rec_inherits = 0;
+	acl_event__sign(env, f, e);
 	if (acl_stream__capturing(env, s)) {
 		e->captured = 1;
 		e->capture_stream = s->capture_stream;
@@ -242,6 +255,9 @@ ACL_OUTLINE void acl_event__unrecord(struct acl_env *env, struct acl_frame *f, s
 	if (is_record && !e->captured)
 		e->records--;
 	e->rec = f->undo.rec.rec;
+	e->rec_tid = f->undo.rec.tid;
+	e->rec_stack = f->undo.rec.stack;
+	e->rec_call = f->undo.rec.call;
 	e->captured = f->aux;
 	e->rec_inherits = 0;
 	if (f->undo.rec.had) {

@@ -68,6 +68,9 @@ ACL_FN void acl_violation__event(struct acl_env *env, struct acl_violation *v)
 	v->event.site = e->site;
 	v->event.stack = e->stack;
 	v->event.rec_pos = e->rec.pos;
+	v->event.rec_tid = e->rec_tid;
+	v->event.rec_stack = e->rec_stack;
+	v->event.rec_call = e->rec_call;
 	v->event.records = e->records;
 	v->event.flags = e->flags;
 	v->event.tid = e->tid;
@@ -165,6 +168,8 @@ ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, stru
 	v->stream.dev = s->dev;
 	v->stream.is_default = s->is_default;
 	v->stream.query_pos = s->query_pos;
+	v->stream.query_tid = s->query_tid;
+	v->stream.query_stack = s->query_stack;
 	v->poll = s->poll;
 	if (rule == ACL_RULE_FREE_BEFORE_DESTROY) {
 		acl_violation__event(env, v);
@@ -217,6 +222,7 @@ ACL_FN __u64 acl_unknown__judge(struct acl_env *env, const struct acl_frame *f)
 	v->poll.pos = poll;
 	v->poll.handle = env->th->poll_event;
 	v->poll.tid = env->tid;
+	v->poll.stack = env->th->poll_stack;
 	if (e) {
 		v->poll.event = e->id;
 		acl_violation__event(env, v);

@@ -14,24 +14,28 @@ ACL_FN void acl_leave__record(struct acl_env *env, struct acl_frame *f, __s32 re
 	if (!e)
 		return;
 	__sync_fetch_and_add(&e->busy, -1);
-	if (!ret)
+	if (!ret && !env->th->stack)
 		return;
-	if (is_record) {
+	if (ret && is_record) {
 		s = acl_stream__get(env, f->undo.rec.stream);
 		if (s && s->way == f->pos)
 			s->way = f->undo.rec.way;
 	}
-	if (f->made) {
+	if (ret && f->made) {
 		/* an event that only a failing call told us of */
 		acl_event__remove(env, f->args[0], f->obj);
 		return;
 	}
 	if (acl_lock(env, f->obj)) {
-		acl_loss(env, ACL_L_CONTENDED);
-		e->suspect[ACL_S_RACED] = 1;
+		acl_loss(env, ret ? ACL_L_CONTENDED : ACL_L_STACK);
+		if (ret)
+			e->suspect[ACL_S_RACED] = 1;
 		return;
 	}
-	acl_event__unrecord(env, f, e, is_record);
+	if (ret)
+		acl_event__unrecord(env, f, e, is_record);
+	else if (e->rec.pos == f->pos)
+		e->rec_stack = env->th->stack;
 	acl_unlock(env, f->obj);
 }
 
@@ -79,6 +83,7 @@ ACL_OUTLINE void acl_leave__destroy_event(struct acl_env *env, struct acl_frame 
 			.tid = env->tid,
 			.starts = e->starts,
 			.suspects = acl_suspect__mask(e->suspect),
+			.stack = env->th->stack,
 		};
 
 		acl_event__remove(env, f->args[0], f->obj);

@@ -105,6 +105,7 @@ ACL_OUTLINE int acl_dead__used(struct acl_env *env, const struct acl_frame *f, _
 	v->ended.size = d->size;
 	v->ended.pos = d->pos;
 	v->ended.tid = d->tid;
+	v->ended.stack = d->stack;
 	v->level = acl_verdict__level(rule, 0, 0, 0, 0);
 	v->hazard = acl_verdict__hazard(rule, -1);
 	v->evidence = ACL_EV_CONFIRMED;
@@ -139,6 +140,7 @@ ACL_OUTLINE void acl_copy__used_dead(struct acl_env *env, struct acl_frame *f)
 		return;
 	v->ptr = c->addr;
 	v->copy = *c;
+	v->copy.stack = env->th->stack;
 	if (s) {
 		v->stream.id = s->id;
 		v->stream.handle = s->handle;
@@ -150,6 +152,7 @@ ACL_OUTLINE void acl_copy__used_dead(struct acl_env *env, struct acl_frame *f)
 	v->ended.size = d->size;
 	v->ended.pos = d->pos;
 	v->ended.tid = d->tid;
+	v->ended.stack = d->stack;
 	/* what was lost since the release may have been the next allocation */
 	v->suspects = d->suspects |
 		      (acl_suspect__mask(env->proc->suspect) & ~(1U << ACL_S_CONTEXT));
@@ -170,6 +173,7 @@ ACL_FN void acl_free__done(struct acl_env *env, const struct acl_frame *f, const
 		.range = f->aux,
 		.tid = env->tid,
 		.suspects = acl_suspects__of(env, b),
+		.stack = env->th->stack,
 	};
 
 	acl_buf__remove(env, f->aux, f->obj);

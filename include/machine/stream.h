@@ -89,6 +89,8 @@ ACL_OUTLINE void acl_stream__learn(struct acl_env *env, __u64 id, __u64 pos, enu
 		if (s->queried < pos) {
 			s->queried = pos;
 			s->query_pos = env->asked;
+			s->query_tid = env->tid;
+			s->query_stack = env->th->stack;
 		}
 	} else if (s->polled < pos) {
 		s->polled = pos;
