@@ -316,7 +316,7 @@ struct acl_thread {
 	__u32 seq;     /* of the next entry or return to be recorded */
 	__u32 stack;   /* of the returning call, see acl_leave */
 	__u64 ip, ret; /* of the call in progress where returns are not probed: its place, */
-		       /* and the address that it returns to */
+	/* and the address that it returns to */
 	struct acl_frame f[ACL_NEST_MAX];
 	/* where things are put together that are too large for a BPF stack */
 	struct acl_copy copy;

@@ -185,7 +185,8 @@ static const struct argp_option stacks_options[] = {
 	{ "stacks", OPT_STACKS, "HOW", 0, "none: take no stacks; fp: by frame pointers (default)",
 	  2 },
 	{ "history-stacks", OPT_HISTORY_STACKS, NULL, 0,
-	  "Keep the stack of every allocation and creation, and show it in reports and of leaks",
+	  "Keep the stacks of allocations, copies, records, queries and releases, and show those "
+	  "of a report's history and of leaks",
 	  2 },
 	{ "assume-seccomp-risk", OPT_SECCOMP_RISK, NULL, 0,
 	  "Do without return probes, as for programs under a seccomp filter on kernels where those "

@@ -153,7 +153,7 @@ static void put_frames(struct json *j, const struct backtrace *bt)
 	json__end_array(j);
 }
 
-/* Of a creation, where its stack was kept; empty otherwise. */
+/* Of an earlier call, where its stack was kept; empty otherwise. */
 static void put_kept(struct json *j, const struct report_cfg *cfg, pid_t pid, uint32_t nr)
 {
 	struct backtrace bt;
@@ -180,7 +180,7 @@ static void put_buffer(struct json *j, const struct report_cfg *cfg, const struc
 	json__end_object(j);
 }
 
-static void put_copy(struct json *j, const struct acl_violation *v)
+static void put_copy(struct json *j, const struct report_cfg *cfg, const struct acl_violation *v)
 {
 	uint64_t base, size;
 
@@ -200,6 +200,7 @@ static void put_copy(struct json *j, const struct acl_violation *v)
 	json__u64(j, "bytes", v->copy.len);
 	put_thread(j, v->copy.tid);
 	put_age(j, v, v->copy.pos);
+	put_kept(j, cfg, (pid_t)v->h.tgid, v->copy.stack);
 	json__end_object(j);
 }
 
@@ -219,7 +220,7 @@ static void put_stream(struct json *j, const struct acl_violation *v)
 	json__end_object(j);
 }
 
-static void put_poll(struct json *j, const struct acl_violation *v)
+static void put_poll(struct json *j, const struct report_cfg *cfg, const struct acl_violation *v)
 {
 	bool query = report__is_stream_query(v);
 
@@ -235,7 +236,8 @@ static void put_poll(struct json *j, const struct acl_violation *v)
 	else
 		json__hex(j, "event", v->poll.handle);
 	put_age(j, v, query ? v->stream.query_pos : v->poll.pos);
-	put_thread(j, query ? 0 : v->poll.tid);
+	put_thread(j, query ? v->stream.query_tid : v->poll.tid);
+	put_kept(j, cfg, (pid_t)v->h.tgid, query ? v->stream.query_stack : v->poll.stack);
 	json__end_object(j);
 }
 
@@ -260,8 +262,23 @@ static void put_event(struct json *j, const struct report_cfg *cfg, const struct
 	json__end_object(j);
 }
 
+/* What the event was recorded, or reset, by last. */
+static void put_record(struct json *j, const struct report_cfg *cfg, const struct acl_violation *v)
+{
+	if (!v->has_event || !v->event.rec_pos || report__is_stream_query(v)) {
+		json__null(j, "record");
+		return;
+	}
+	json__begin_object(j, "record");
+	put_call(j, "call", v->event.rec_call);
+	put_thread(j, v->event.rec_tid);
+	put_age(j, v, v->event.rec_pos);
+	put_kept(j, cfg, (pid_t)v->h.tgid, v->event.rec_stack);
+	json__end_object(j);
+}
+
 /* What is used again although it was released or destroyed. */
-static void put_ended(struct json *j, const struct acl_violation *v)
+static void put_ended(struct json *j, const struct report_cfg *cfg, const struct acl_violation *v)
 {
 	uint64_t base, size;
 
@@ -278,6 +295,7 @@ static void put_ended(struct json *j, const struct acl_violation *v)
 		json__null(j, "size");
 	put_thread(j, v->ended.tid);
 	put_age(j, v, v->ended.pos);
+	put_kept(j, cfg, (pid_t)v->h.tgid, v->ended.stack);
 	json__end_object(j);
 }
 
@@ -303,11 +321,12 @@ int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 	json__begin(j);
 	put_verdict(j, cfg, nr, v);
 	put_buffer(j, cfg, v);
-	put_copy(j, v);
+	put_copy(j, cfg, v);
 	put_stream(j, v);
-	put_poll(j, v);
+	put_poll(j, cfg, v);
 	put_event(j, cfg, v);
-	put_ended(j, v);
+	put_record(j, cfg, v);
+	put_ended(j, cfg, v);
 	json__u64(j, "unsettled", v->unsettled);
 	if (backtrace__is_at_return(v->rule))
 		json__s64(j, "return", v->ret);

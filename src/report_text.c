@@ -353,9 +353,15 @@ static void tell_event(struct history *h, const struct acl_violation *v)
 	else
 		history_add(h, v->event.born, "(first seen)", v->event.tid,
 			    "event 0x%" PRIx64 ", created unseen", handle);
-	if (v->event.rec_pos)
-		history_add(h, v->event.rec_pos, "aclrtRecordEvent", 0,
-			    "event 0x%" PRIx64 ", record %u of its life", handle, v->event.records);
+	if (!v->event.rec_pos)
+		return;
+	if (acl_call__role(v->event.rec_call) == ACL_R_EV_RESET)
+		history_add(h, v->event.rec_pos, acl_call__name(v->event.rec_call),
+			    v->event.rec_tid, "event 0x%" PRIx64, handle);
+	else
+		history_add(h, v->event.rec_pos, acl_call__name(v->event.rec_call),
+			    v->event.rec_tid, "event 0x%" PRIx64 ", record %u of its life", handle,
+			    v->event.records);
 }
 
 static void tell_poll(struct history *h, const struct acl_violation *v)
@@ -364,8 +370,8 @@ static void tell_poll(struct history *h, const struct acl_violation *v)
 
 	if (report__is_stream_query(v)) {
 		if (v->stream.query_pos)
-			history_add(h, v->stream.query_pos, "aclrtStreamQuery", 0, "%s: COMPLETE",
-				    stream_words(v, stream));
+			history_add(h, v->stream.query_pos, "aclrtStreamQuery", v->stream.query_tid,
+				    "%s: COMPLETE", stream_words(v, stream));
 		return;
 	}
 	if (v->rule == ACL_RULE_FREE_BEFORE_DESTROY && v->poll.pos)
@@ -562,6 +568,30 @@ static void print_kept(struct report_out *o, const struct report_cfg *cfg, pid_t
 	backtrace__clear(&bt);
 }
 
+/* Those of the history, in its usual order. */
+static void print_history_stacks(struct report_out *o, const struct report_cfg *cfg,
+				 const struct acl_violation *v)
+{
+	bool query = report__is_stream_query(v);
+	pid_t pid = (pid_t)v->h.tgid;
+
+	if (!cfg->kept)
+		return;
+	if (v->buf.id)
+		print_kept(o, cfg, pid, v->buf.stack, v->buf.tid, "allocation");
+	if (v->has_event)
+		print_kept(o, cfg, pid, v->event.stack, v->event.tid, "event's creation");
+	if (v->ended.id)
+		print_kept(o, cfg, pid, v->ended.stack, v->ended.tid,
+			   report__event(v) ? "destroy" : "release before");
+	if (v->rule != ACL_RULE_COPY_AFTER_FREE) /* which is the call itself */
+		print_kept(o, cfg, pid, v->copy.stack, v->copy.tid, "copy");
+	if (v->has_event && acl_call__role(v->event.rec_call) == ACL_R_EV_RECORD)
+		print_kept(o, cfg, pid, v->event.rec_stack, v->event.rec_tid, "record");
+	print_kept(o, cfg, pid, query ? v->stream.query_stack : v->poll.stack,
+		   query ? v->stream.query_tid : v->poll.tid, "query");
+}
+
 static void print_stack(struct report_out *o, const struct report_cfg *cfg,
 			const struct acl_violation *v)
 {
@@ -598,10 +628,7 @@ int report_text__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 	*printed = report__now();
 	if (cfg->stacks)
 		print_stack(&o, cfg, v);
-	if (v->buf.id)
-		print_kept(&o, cfg, v->h.tgid, v->buf.stack, v->buf.tid, "allocation");
-	if (v->has_event)
-		print_kept(&o, cfg, v->h.tgid, v->event.stack, v->event.tid, "event's creation");
+	print_history_stacks(&o, cfg, v);
 	report__remedy(v, remedy, sizeof(remedy));
 	if (remedy[0])
 		report_out__printf(&o, "  remedy: %s\n", remedy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /*
- * The stacks that the kernel keeps of allocations and creations, each one once:
+ * The stacks that the kernel keeps of the calls that lead to a report, each one once:
  * a number in an object stands for all of it.
  */
 #ifndef ACLGUARD_STACKS_H

@@ -36,7 +36,7 @@ struct report_cfg {
 	struct symbolizer *sym;	   /* NULL: addresses only, as for processes of a recording */
 	bool stacks;		   /* stacks were asked for */
 	struct procs *procs;	   /* NULL: nothing more than numbers is known of processes */
-	const struct stacks *kept; /* of allocations and creations; NULL: none are kept */
+	const struct stacks *kept; /* of the calls before; NULL: none are kept */
 	bool verbose;
 	bool strict;	    /* notes are wanted */
 	uint32_t rules;	    /* mask of ACL_RULE_BIT() that are wanted */

@@ -8,6 +8,7 @@ import functools
 import json
 import os
 import pty
+import re
 import select
 import signal
 import stat
@@ -52,22 +53,58 @@ def all_of(commands, **how):
 # ---- stacks -----------------------------------------------------------------------
 
 def test_history_stacks():
-    """--history-stacks keeps the stacks of creations, for reports and for leaks"""
-    with_, without, leaking = (
-        world.guarded([world.scenario(name), 1], options, race="certain")
-        for options, name in ((["--history-stacks"], "pcd_order"), ([], "pcd_order"),
-                              (["--history-stacks"], "leaks")))
-    (report,), (bare,) = with_.of("violation"), without.of("violation")
-    expect_equal(functions(report["buffer"]["stack"])[:4],
-                 ["allocate_buffer", "start_copy", "async_copy", "main"], "the allocation")
-    expect_equal(functions(report["event"]["stack"])[:3], ["start_copy", "async_copy", "main"],
-                 "the creation of the event")
-    expect_equal((bare["buffer"]["stack"], bare["event"]["stack"]), ([], []), "stacks not asked for")
-    expect_equal(with_.summary()["lost"]["stacks-full"], 0, "stacks not kept")
+    """--history-stacks keeps the stacks of what leads to a report, and of leaks"""
+    names = "pcd_order", "stream_query_free", "double_free", "leaks"
+    order, query, double, leaking = (
+        world.guarded([world.scenario(name), 1], ["--history-stacks"], race="certain")
+        for name in names)
+    (report,), (queried,), (twice,) = (ended.of("violation") for ended in (order, query, double))
+    for made, stack in (
+            ("the allocation", report["buffer"]), ("the event's creation", report["event"]),
+            ("the copy", report["copy"]), ("the record", report["record"]),
+            ("the poll", report["poll"]), ("the stream query", queried["poll"]),
+            ("the release before", twice["ended"])):
+        expect("main" in functions(stack["stack"]), made, "has no whole stack:", stack)
+    expect_equal(
+        [functions(report[step]["stack"])[:3]
+         for step in ("buffer", "event", "copy", "record")],
+        [["allocate_buffer", "start_copy", "async_copy"], ["start_copy", "async_copy", "main"],
+         ["copy_to_device", "start_copy", "async_copy"],
+         ["record_event", "start_copy", "async_copy"]],
+        "who made the steps")
+    expect_equal(functions(report["poll"]["stack"])[:2], ["process_events", "main"], "who polled")
+    expect_equal(functions(queried["poll"]["stack"])[:2], ["poll_stream", "release_when_idle"],
+                 "who asked the stream")
+    expect_equal(queried["poll"]["thread"], queried["tid"], "thread that asked the stream")
+    expect_equal(functions(twice["ended"]["stack"])[:2], ["release_buffer", "release_twice"],
+                 "who released before")
+    for ended in order, query, double, leaking:
+        expect_equal(ended.summary()["lost"]["stacks-full"], 0, "stacks not kept")
     for leak in leaking.of("leak"):
         expect_equal(leak["stack"][0]["address"], leak["site"]["address"], "site and first frame")
         expect("main" in functions(leak["stack"]), "stack of a leak:", leak)
     expect_equal(len(leaking.of("leak")), 2, "leaks")
+
+
+def test_history_of_threads():
+    """each step is told with its thread, and its stack where those are asked for"""
+    command = [world.scenario("threads_order"), 1]
+    (report,), (bare,) = (world.guarded(command, options).of("violation")
+                          for options in (["--history-stacks"], []))
+    text = world.run(world.guarded_command(command, ["--history-stacks"])).err.decode()
+    threads = [report["copy"]["thread"], report["record"]["thread"], report["poll"]["thread"],
+               report["tid"]]
+    expect_equal(len(set(threads)), 4, f"threads in {threads}")
+    expect_equal([[f for f in functions(stack) if f in ("main", "recorder", "poller", "releaser")]
+                  for stack in (report["copy"]["stack"], report["record"]["stack"],
+                                report["poll"]["stack"], report["stack"])],
+                 [["main"], ["recorder"], ["poller"], ["releaser"]], "mains of the threads")
+    expect_equal([bare[step]["stack"] for step in ("buffer", "event", "copy", "record", "poll")],
+                 5 * [[]], "stacks not asked for")
+    expect(bare["record"]["thread"], "the record's thread is not told")
+    for step in "allocation", "event's creation", "copy", "record", "query":
+        expect(re.search(rf"^  stack of the {step} \[thread \d+\]:\n    #0 ", text, re.M),
+               f"no stack of the {step} in", text)
 
 
 # ---- the end ----------------------------------------------------------------------
@@ -445,8 +482,8 @@ def test_killed_older():
 
 def all_tests():
     tests = world.titled(
-        test_history_stacks, test_exit_status, test_death_by_signal, test_error_exitcode, test_pipes,
-        test_output_streams, test_stderr, test_output_file, test_pid, test_inheritance,
+        test_history_stacks, test_history_of_threads, test_exit_status, test_death_by_signal,
+        test_error_exitcode, test_pipes, test_output_streams, test_stderr, test_output_file, test_pid, test_inheritance,
         test_signals_reach_the_program, test_default_signals, test_terminal, test_control_c,
         test_python, test_script, test_path, test_short_path, test_static, test_background,
         test_killed, test_killed_older)

@@ -68,6 +68,8 @@ static struct acl_violation violation(void)
 			  .records = 1 },
 		.event = { .born = NOW - 1750 * US,
 			   .rec_pos = NOW - 1690 * US,
+			   .rec_call = ACL_C_aclrtRecordEventWithFlag,
+			   .rec_tid = 4713,
 			   .records = 1,
 			   .flags = 1,
 			   .tid = 4711,
@@ -139,7 +141,8 @@ static void the_report_tells_the_whole_story(void **state)
 		"       -1.750 ms  aclrtCreateEventWithFlag event 0x55d0e0, flags 0x1 [thread 4711]\n"
 		"       -1.700 ms  aclrtMemcpyAsync         host to device, 4096 bytes from "
 		"0x7f3a5c000000+0x40, stream 0x55d0a0 [thread 4711]\n"
-		"       -1.690 ms  aclrtRecordEvent         event 0x55d0e0, record 1 of its life\n"
+		"       -1.690 ms  aclrtRecordEventWithFlag event 0x55d0e0, record 1 of its life "
+		"[thread 4713]\n"
 		"        -12.4 us  aclrtQueryEventStatus    event 0x55d0e0: COMPLETE [thread 4712]\n"
 		"               0  aclrtFreeHost            buffer 0x7f3a5c000000 [thread 4712]\n"
 		"  stack of the release [thread 4712]:\n"
@@ -262,8 +265,10 @@ static void a_stream_query_is_told_as_such(void **state)
 	v.level = ACL_LEVEL_WARNING;
 	v.has_event = 0;
 	v.stream.query_pos = NOW - 900;
+	v.stream.query_tid = 4714;
 	text = plain_text_of(&v);
-	assert_has(text, "-900 ns  aclrtStreamQuery         stream 0x55d0a0: COMPLETE\n");
+	assert_has(text, "-900 ns  aclrtStreamQuery         stream 0x55d0a0: COMPLETE "
+			 "[thread 4714]\n");
 	assert_lacks(text, "aclrtQueryEventStatus");
 	assert_has(text, "remedy: aclrtStreamQuery looks at the device only: call "
 			 "aclrtSynchronizeStream(0x55d0a0)");
@@ -698,11 +703,11 @@ static json_object *get(json_object *o, const char *path)
 static void json_has_every_key(void **state)
 {
 	static const char *const keys[] = {
-		"type",	   "id",	 "rule",      "level",	   "evidence", "suspects",
-		"hazard",  "call",	 "program",   "pid",	   "tid",      "time",
-		"time_ns", "buffer",	 "pointer",   "copy",	   "stream",   "poll",
-		"event",   "ended",	 "unsettled", "return",	   "stack",    "stack_error",
-		"remedy",  "latency_us", "ns_pid",    "container",
+		"type",	       "id",	 "rule",       "level",	    "evidence",	 "suspects",
+		"hazard",      "call",	 "program",    "pid",	    "tid",	 "time",
+		"time_ns",     "buffer", "pointer",    "copy",	    "stream",	 "poll",
+		"event",       "record", "ended",      "unsettled", "return",	 "stack",
+		"stack_error", "remedy", "latency_us", "ns_pid",    "container",
 	};
 	const struct acl_violation empty = {
 		.h = { .type = ACL_REC_VIOLATION },
@@ -725,6 +730,7 @@ static void json_has_every_key(void **state)
 	assert_nil(a, "stream");
 	assert_nil(a, "poll");
 	assert_nil(a, "event");
+	assert_nil(a, "record");
 	assert_nil(a, "return");
 	json_object_put(a);
 	json_object_put(b);
@@ -776,6 +782,9 @@ static void json_has_the_values(void **state)
 	assert_num(o, "event.flags", 1);
 	assert_num(o, "event.records", 1);
 	assert_real(o, "event.age_us", 1750);
+	assert_str(o, "record.call", "aclrtRecordEventWithFlag");
+	assert_num(o, "record.thread", 4713);
+	assert_real(o, "record.age_us", 1690);
 	assert_num(o, "unsettled", 1);
 	assert_str(o, "stack.0.address", "0x1000");
 	assert_str(o, "stack.1.address", "0x2000");
@@ -797,11 +806,13 @@ static void json_shows_a_stream_query(void **state)
 	v.has_event = 0;
 	v.stream.dev = -1;
 	v.stream.query_pos = NOW - 500;
+	v.stream.query_tid = 4714;
 	o = json_of(&cfg, &v);
 	assert_str(o, "poll.call", "aclrtStreamQuery");
 	assert_nil(o, "poll.event");
-	assert_nil(o, "poll.thread");
+	assert_num(o, "poll.thread", 4714);
 	assert_real(o, "poll.age_us", 0.5);
+	assert_nil(o, "record");
 	assert_nil(o, "event");
 	assert_nil(o, "stream.device");
 	assert_int_equal(json_object_array_length(get(o, "stack")), 0);
