@@ -702,32 +702,62 @@ int elffile__find_imports(struct elffile *ef, const char *const *names, size_t n
 	return look_up(&l, names, n);
 }
 
-int elffile__has_section(struct elffile *ef, const char *name)
+/* The section of this name, or NULL with *err set; -ENOENT: there is none. */
+static const Elf64_Shdr *find_section(struct elffile *ef, const char *name, int *err)
 {
 	const Elf64_Ehdr *eh = &ef->ehdr;
 	const Elf64_Shdr *str;
 	size_t n = strlen(name) + 1, i;
 	char buf[64];
-	int err = load_sections(ef);
 
-	if (err)
-		return err == -ENOENT ? 0 : err;
+	*err = load_sections(ef);
+	if (*err)
+		return NULL;
+	*err = -ENOEXEC;
 	i = eh->e_shstrndx == SHN_XINDEX ? ef->shdrs[0].sh_link : eh->e_shstrndx;
 	if (i >= ef->shnum || n > sizeof(buf))
-		return -ENOEXEC;
+		return NULL;
 	str = &ef->shdrs[i];
 	if (!in_range(str->sh_offset, str->sh_size, ef->size))
-		return -ENOEXEC;
+		return NULL;
 	for (i = 0; i < ef->shnum; i++) {
 		if (!in_range(ef->shdrs[i].sh_name, n, str->sh_size))
 			continue;
-		err = read_at(ef, str->sh_offset + ef->shdrs[i].sh_name, buf, n);
-		if (err)
-			return err;
+		*err = read_at(ef, str->sh_offset + ef->shdrs[i].sh_name, buf, n);
+		if (*err)
+			return NULL;
 		if (memcmp(buf, name, n) == 0)
-			return 1;
+			return &ef->shdrs[i];
 	}
-	return 0;
+	*err = -ENOENT;
+	return NULL;
+}
+
+int elffile__has_section(struct elffile *ef, const char *name)
+{
+	int err;
+
+	if (find_section(ef, name, &err))
+		return 1;
+	return err == -ENOENT ? 0 : err;
+}
+
+ssize_t elffile__read_section(struct elffile *ef, const char *name, void *buf, size_t n)
+{
+	const Elf64_Shdr *sh;
+	int err;
+
+	sh = find_section(ef, name, &err);
+	if (!sh)
+		return err;
+	if (sh->sh_type == SHT_NOBITS)
+		return -ENOENT;
+	if (sh->sh_flags & SHF_COMPRESSED)
+		return -ENOTSUP;
+	if (sh->sh_size > n)
+		return -E2BIG;
+	err = read_at(ef, sh->sh_offset, buf, sh->sh_size);
+	return err ? err : (ssize_t)sh->sh_size;
 }
 
 static bool is_object_named(const struct elffile *ef, const struct symtab *st, const Elf64_Sym *s,

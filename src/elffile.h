@@ -117,6 +117,9 @@ int elffile__find_imports(struct elffile *ef, const char *const *names, size_t n
 /* Whether the file has a section of this name.  1, 0 or -errno. */
 int elffile__has_section(struct elffile *ef, const char *name);
 
+/* The whole content of a section, which is to fit into n bytes.  Returns its size. */
+ssize_t elffile__read_section(struct elffile *ef, const char *name, void *buf, size_t n);
+
 /*
  * Call fn for each function defined in the table.  The address was compared
  * with nothing: it is what the file says.  -ENOENT: there is no such table.

@@ -48,6 +48,15 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+static void add_place(struct line *l, const char *file, unsigned int nr)
+{
+	if (!file)
+		return;
+	add(l, " ");
+	add_escaped(l, base_name(file), share(l->n / 8, 32));
+	add(l, ":%u", nr);
+}
+
 size_t sym_format(char *buf, size_t n, unsigned int frame, const struct sym_result *res)
 {
 	struct line l = { buf, n, 0 };
@@ -69,10 +78,25 @@ size_t sym_format(char *buf, size_t n, unsigned int frame, const struct sym_resu
 	add_escaped(&l, res->kind == SYM_FILE ? base_name(res->module) : res->module,
 		    share(n / 8, 32));
 	add(&l, "+0x%" PRIx64 "%s)", res->module_offset, res->deleted ? ", deleted" : "");
-	if (res->file) {
-		add(&l, " ");
-		add_escaped(&l, base_name(res->file), share(n / 8, 32));
-		add(&l, ":%u", res->line);
-	}
+	add_place(&l, res->file, res->line);
+	return l.pos;
+}
+
+size_t sym_format_inlined(char *buf, size_t n, unsigned int frame, const struct sym_result *res,
+			  unsigned int which)
+{
+	const struct sym_inline *in = &res->inlined[which];
+	struct line l = { buf, n, 0 };
+
+	if (n == 0)
+		return 0;
+	buf[0] = '\0';
+	add(&l, "#%u 0x%" PRIx64 " ", frame, res->addr);
+	if (in->function)
+		add_escaped(&l, in->function, share(n * 3 / 8, 64));
+	else
+		add(&l, "(unknown)");
+	add_place(&l, in->file, in->line);
+	add(&l, " (inlined)");
 	return l.pos;
 }

@@ -25,6 +25,7 @@ struct module {
 
 struct symbolizer {
 	unsigned int flags;
+	struct debug_dirs dirs;
 	uint64_t clock; /* counts uses, for finding the oldest */
 	size_t bytes;	/* kept by all modules */
 	struct snapshots *snapshots;
@@ -91,11 +92,11 @@ static struct module *find_module(struct symbolizer *sym, const struct map_entry
 }
 
 /* Takes fd over. */
-static struct module *module__new(int fd, const struct map_entry *e)
+static struct module *module__new(const struct symbolizer *sym, int fd, const struct map_entry *e)
 {
 	struct module *m = calloc(1, sizeof(*m));
 
-	if (m && symfile__open(fd, &m->file)) {
+	if (m && symfile__open(fd, e->path, &sym->dirs, &m->file)) {
 		free(m);
 		m = NULL;
 	}
@@ -116,7 +117,7 @@ static struct module *get_module(struct symbolizer *sym, const struct snapshot *
 
 	if (!m) {
 		fd = snapshot__open_mapped(s, e);
-		m = fd < 0 ? NULL : module__new(fd, e);
+		m = fd < 0 ? NULL : module__new(sym, fd, e);
 		if (!m)
 			return NULL;
 		if (sym->module_count == SYMBOLIZER_MODULES_MAX)
@@ -128,14 +129,25 @@ static struct module *get_module(struct symbolizer *sym, const struct snapshot *
 	return m;
 }
 
+static struct lines *open_lines(const struct symbolizer *sym, struct elffile *ef)
+{
+	uint8_t id[ELFFILE_BUILD_ID_MAX];
+	unsigned int id_len;
+	struct elffile *alt = debugfile__find_alt(&sym->dirs, ef, id, &id_len);
+	struct lines *ls = lines__open(ef, alt);
+
+	elffile__close(alt);
+	return ls;
+}
+
 static struct lines *get_lines(const struct symbolizer *sym, struct module *m)
 {
 	if (m->lines_tried || sym->flags & SYMBOLIZER_NO_LINES)
 		return m->lines;
 	m->lines_tried = true;
-	m->lines = lines__open(m->file->ef);
+	m->lines = open_lines(sym, m->file->ef);
 	if (!m->lines && m->file->debug)
-		m->lines = lines__open(m->file->debug);
+		m->lines = open_lines(sym, m->file->debug);
 	return m->lines;
 }
 
@@ -181,6 +193,14 @@ void symbolizer__forget(struct symbolizer *sym, pid_t pid)
 	snapshots__forget(sym->snapshots, pid);
 }
 
+int symbolizer__debug_dir(struct symbolizer *sym, const char *dir)
+{
+	if (sym->dirs.n == DEBUGFILE_DIRS_MAX)
+		return -E2BIG;
+	sym->dirs.dir[sym->dirs.n++] = dir;
+	return 0;
+}
+
 struct snapshots *symbolizer__snapshots(struct symbolizer *sym)
 {
 	return sym->snapshots;
@@ -197,12 +217,31 @@ static enum sym_kind kind_of(const struct map_entry *e)
 	return SYM_ANON;
 }
 
+/* Takes over what the place has. */
+static void take_place(struct sym_result *res, struct line_place *p, uint64_t addr)
+{
+	res->file = p->file;
+	res->line = p->line;
+	res->inlined = p->inlined;
+	res->n_inlined = p->n_inlined;
+	p->file = NULL;
+	p->inlined = NULL;
+	p->n_inlined = 0;
+	if (!res->function && p->function) {
+		res->function = p->function;
+		res->function_offset = addr - p->start;
+		p->function = NULL;
+	}
+	line_place__clear(p);
+}
+
 /* back: how far before the address the instruction lies that is meant. */
 static void resolve_in_file(struct symbolizer *sym, const struct snapshot *s,
 			    const struct map_entry *e, unsigned int back, struct sym_result *res)
 {
 	struct module *m = get_module(sym, s, e);
 	uint64_t addr, start;
+	struct line_place place;
 	struct lines *ls;
 
 	if (!m)
@@ -216,8 +255,10 @@ static void resolve_in_file(struct symbolizer *sym, const struct snapshot *s,
 	if (res->function)
 		res->function_offset = addr + back - start;
 	ls = get_lines(sym, m);
-	if (ls)
-		res->file = lines__find(ls, addr, &res->line);
+	if (ls) {
+		lines__find(ls, addr, &place);
+		take_place(res, &place, addr + back);
+	}
 	account(sym, m);
 }
 
@@ -265,5 +306,6 @@ void sym_result__clear(struct sym_result *res)
 	free(res->function);
 	free(res->module);
 	free(res->file);
+	sym_inline__free(res->inlined, res->n_inlined);
 	*res = (struct sym_result){};
 }

@@ -23,6 +23,7 @@
 #include <sys/types.h>
 
 #include "elffile.h"
+#include "lines.h"
 
 #define SYMBOLIZER_MODULES_MAX 64	   /* files; each holds one descriptor */
 #define SYMBOLIZER_BYTES_MAX (256UL << 20) /* symbols and DWARF of all files */
@@ -51,7 +52,7 @@ struct sym_result {
 	enum sym_kind kind;
 	uint64_t addr; /* as asked for */
 
-	char *function; /* as in the symbol table, C++ mangled; NULL: unknown */
+	char *function; /* as linked, C++ mangled; NULL: unknown */
 	uint64_t function_offset;
 
 	/* Path as the process sees it, or the kernel's name in brackets; NULL if SYM_UNKNOWN. */
@@ -63,8 +64,16 @@ struct sym_result {
 	uint8_t build_id[ELFFILE_BUILD_ID_MAX];
 	unsigned int build_id_len; /* bytes; 0: none */
 
-	char *file; /* source file as the compiler noted it; NULL: unknown */
+	/*
+	 * The place in the source: of the address, or of what was compiled into
+	 * the function there.  The file is as the compiler noted it; NULL: unknown.
+	 */
+	char *file;
 	unsigned int line;
+
+	/* What was compiled into the function at this address, innermost first. */
+	struct sym_inline *inlined;
+	unsigned int n_inlined; /* at most LINES_INLINED_MAX */
 };
 
 struct snapshots;
@@ -92,6 +101,12 @@ void symbolizer__forget(struct symbolizer *sym, pid_t pid);
 
 /* The snapshots that it keeps, for who needs the files of a process as well; still sym's. */
 struct snapshots *symbolizer__snapshots(struct symbolizer *sym);
+
+/*
+ * Look for separate debug files in this directory, too, and first; before the
+ * first address is resolved.  dir stays the caller's.  -E2BIG: enough.
+ */
+int symbolizer__debug_dir(struct symbolizer *sym, const char *dir);
 
 /* Drop what is kept of files.  Costs time at the next resolve, and nothing else. */
 void symbolizer__trim(struct symbolizer *sym);
@@ -124,10 +139,19 @@ void sym_result__clear(struct sym_result *res);
  *	#3 0x7f5ce1a02b3d ([anon]+0x34)
  *	#4 0x7f5ce1a02b3d (unknown)
  *
+ * What was compiled into the function comes before it, each in a line of its own
+ * with the next number, by sym_format_inlined(), which takes number `which` of
+ * the list:
+ *
+ *	#1 0x7f5ce1a02b3d inner file.h:7 (inlined)
+ *	#2 0x7f5ce1a02b3d function+0x1d (libfoo.so+0x1234) file.c:12
+ *
  * buf is always terminated if n > 0.  Returns the length written.  Names that
  * are too long are cut with an ellipsis, each on its own, so that no long name
  * hides what follows it (given n >= 512).
  */
 size_t sym_format(char *buf, size_t n, unsigned int frame, const struct sym_result *res);
+size_t sym_format_inlined(char *buf, size_t n, unsigned int frame, const struct sym_result *res,
+			  unsigned int which);
 
 #endif /* ACLGUARD_SYMBOLS_H */

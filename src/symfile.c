@@ -3,7 +3,6 @@
 #include "symfile.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,7 +11,6 @@
 #define FUNCS_MAX (4UL << 20)
 /* Symbols before the nearest one that may cover the address, and names compared for it. */
 #define FUNCS_LOOK_BACK 16
-#define DEBUG_DIR "/usr/lib/debug/.build-id"
 
 struct func {
 	uint64_t addr;
@@ -29,37 +27,7 @@ struct symfile_funcs {
 	size_t room;
 };
 
-static bool same_build_id(const struct symfile *f, struct elffile *other)
-{
-	uint8_t id[ELFFILE_BUILD_ID_MAX];
-	int n = elffile__build_id(other, id);
-
-	return n > 0 && (unsigned int)n == f->build_id_len && memcmp(id, f->build_id, n) == 0;
-}
-
-/* What the distribution's debug package installs; of this system, not of the target's root. */
-static void open_debug(struct symfile *f)
-{
-	char path[sizeof(DEBUG_DIR) + 2 * ELFFILE_BUILD_ID_MAX + 16];
-	struct elffile *ef;
-	unsigned int i;
-	size_t n;
-
-	if (f->build_id_len < 2)
-		return;
-	n = snprintf(path, sizeof(path), "%s/%02x/", DEBUG_DIR, f->build_id[0]);
-	for (i = 1; i < f->build_id_len; i++)
-		n += snprintf(path + n, sizeof(path) - n, "%02x", f->build_id[i]);
-	snprintf(path + n, sizeof(path) - n, ".debug");
-	if (elffile__open(path, &ef))
-		return;
-	if (same_build_id(f, ef))
-		f->debug = ef;
-	else
-		elffile__close(ef);
-}
-
-int symfile__open(int fd, struct symfile **out)
+int symfile__open(int fd, const char *path, const struct debug_dirs *dirs, struct symfile **out)
 {
 	struct symfile *f = calloc(1, sizeof(*f));
 	struct stat st;
@@ -78,7 +46,7 @@ int symfile__open(int fd, struct symfile **out)
 	f->bytes = sizeof(*f);
 	n = elffile__build_id(f->ef, f->build_id);
 	f->build_id_len = n > 0 ? n : 0;
-	open_debug(f);
+	f->debug = debugfile__find(dirs, f->ef, f->build_id, f->build_id_len, path);
 	*out = f;
 	return 0;
 }

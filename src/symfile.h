@@ -15,6 +15,7 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "debugfile.h"
 #include "elffile.h"
 
 #define SYMFILE_NAME_MAX (64UL << 10) /* a longer function name is cut, in bytes */
@@ -31,8 +32,8 @@ struct symfile {
 	struct symfile_funcs *funcs;
 };
 
-/* Duplicates fd.  Returns 0 or -errno, see elffile.h. */
-int symfile__open(int fd, struct symfile **out);
+/* Duplicates fd.  path: as the process has it.  Returns 0 or -errno, see elffile.h. */
+int symfile__open(int fd, const char *path, const struct debug_dirs *dirs, struct symfile **out);
 void symfile__close(struct symfile *f); /* NULL is allowed */
 
 /* False: the file was written to since, and what is kept of it may be wrong. */
