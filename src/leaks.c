@@ -208,10 +208,13 @@ static void text_site(const struct group *g, char *buf, size_t n)
 static void print_frames(const struct leaks *lk, const struct group *g)
 {
 	char line[FRAME_MAX];
+	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < g->nframes; i++) {
-		sym_format(line, sizeof(line), i, &g->frames[i]);
-		fprintf(lk->cfg->text, "    %s\n", line);
+		for (unsigned int k = 0; k <= g->frames[i].n_inlined; k++) {
+			sym_format_line(line, sizeof(line), nr++, &g->frames[i], k);
+			fprintf(lk->cfg->text, "    %s\n", line);
+		}
 	}
 }
 
@@ -261,7 +264,7 @@ static int print_json(const struct leaks *lk, const struct group *g)
 	report_json__frame(j, "site", &g->sym);
 	json__begin_array(j, "stack");
 	for (unsigned int i = 0; i < g->nframes; i++)
-		report_json__frame(j, NULL, &g->frames[i]);
+		report_json__frames(j, &g->frames[i]);
 	json__end_array(j);
 	return json__end(j);
 }

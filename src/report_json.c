@@ -122,12 +122,23 @@ static void put_build_id(struct json *j, const struct sym_result *res)
 	json__str(j, "build_id", len ? text : NULL);
 }
 
-void report_json__frame(struct json *j, const char *key, const struct sym_result *res)
+static void put_place(struct json *j, const char *file, unsigned int line)
+{
+	json__str(j, "file", file);
+	if (file)
+		json__u64(j, "line", line);
+	else
+		json__null(j, "line");
+}
+
+/* The members of one frame; in: of what was compiled into it, or NULL. */
+static void put_frame(struct json *j, const char *key, const struct sym_result *res,
+		      const struct sym_inline *in)
 {
 	json__begin_object(j, key);
 	json__hex(j, "address", res->addr);
-	json__str(j, "function", res->function);
-	if (res->function)
+	json__str(j, "function", in ? in->function : res->function);
+	if (res->function && !in)
 		json__u64(j, "function_offset", res->function_offset);
 	else
 		json__null(j, "function_offset");
@@ -137,19 +148,28 @@ void report_json__frame(struct json *j, const char *key, const struct sym_result
 	else
 		json__null(j, "module_offset");
 	put_build_id(j, res);
-	json__str(j, "file", res->file);
-	if (res->file)
-		json__u64(j, "line", res->line);
-	else
-		json__null(j, "line");
+	put_place(j, in ? in->file : res->file, in ? in->line : res->line);
+	json__bool(j, "inlined", in);
 	json__end_object(j);
+}
+
+void report_json__frame(struct json *j, const char *key, const struct sym_result *res)
+{
+	put_frame(j, key, res, NULL);
+}
+
+void report_json__frames(struct json *j, const struct sym_result *res)
+{
+	for (unsigned int i = 0; i < res->n_inlined; i++)
+		put_frame(j, NULL, res, &res->inlined[i]);
+	put_frame(j, NULL, res, NULL);
 }
 
 static void put_frames(struct json *j, const struct backtrace *bt)
 {
 	json__begin_array(j, "stack");
 	for (unsigned int i = 0; i < bt->n; i++)
-		report_json__frame(j, NULL, &bt->f[i].sym);
+		report_json__frames(j, &bt->f[i].sym);
 	json__end_array(j);
 }
 

@@ -15,6 +15,8 @@ struct sym_result;
 
 /* A code address and what is known of it; `key` is NULL in an array. */
 void report_json__frame(struct json *j, const char *key, const struct sym_result *res);
+/* The same in an array, after one frame for each function that was compiled into it there. */
+void report_json__frames(struct json *j, const struct sym_result *res);
 
 /* What is known of a process beyond its number: ns_pid and container. */
 void report_json__place(struct json *j, struct procs *procs, pid_t pid);

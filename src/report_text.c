@@ -547,10 +547,13 @@ static void print_knowledge(struct report_out *o, const struct report_cfg *cfg,
 static void print_frames(struct report_out *o, const struct backtrace *bt)
 {
 	char line[FRAME_MAX];
+	unsigned int nr = 0;
 
 	for (unsigned int i = 0; i < bt->n; i++) {
-		sym_format(line, sizeof(line), i, &bt->f[i].sym);
-		report_out__printf(o, "    %s\n", line);
+		for (unsigned int k = 0; k <= bt->f[i].sym.n_inlined; k++) {
+			sym_format_line(line, sizeof(line), nr++, &bt->f[i].sym, k);
+			report_out__printf(o, "    %s\n", line);
+		}
 	}
 }
 

@@ -8,6 +8,8 @@
 #include "escape.h"
 #include "symbols.h"
 
+#define BUILD_ID_SHORT 6 /* bytes */
+
 struct line {
 	char *buf;
 	size_t n;
@@ -48,6 +50,17 @@ static const char *base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
+/* Enough of it to tell builds apart; JSON has all. */
+static void add_build_id(struct line *l, const struct sym_result *res)
+{
+	unsigned int len = res->build_id_len < BUILD_ID_SHORT ? res->build_id_len : BUILD_ID_SHORT;
+
+	if (len)
+		add(l, ", build-id ");
+	for (unsigned int i = 0; i < len; i++)
+		add(l, "%02x", res->build_id[i]);
+}
+
 static void add_place(struct line *l, const char *file, unsigned int nr)
 {
 	if (!file)
@@ -77,19 +90,25 @@ size_t sym_format(char *buf, size_t n, unsigned int frame, const struct sym_resu
 	add(&l, " (");
 	add_escaped(&l, res->kind == SYM_FILE ? base_name(res->module) : res->module,
 		    share(n / 8, 32));
-	add(&l, "+0x%" PRIx64 "%s)", res->module_offset, res->deleted ? ", deleted" : "");
+	add(&l, "+0x%" PRIx64 "%s", res->module_offset, res->deleted ? ", deleted" : "");
+	if (!res->function && !res->file)
+		add_build_id(&l, res);
+	add(&l, ")");
 	add_place(&l, res->file, res->line);
 	return l.pos;
 }
 
-size_t sym_format_inlined(char *buf, size_t n, unsigned int frame, const struct sym_result *res,
-			  unsigned int which)
+size_t sym_format_line(char *buf, size_t n, unsigned int frame, const struct sym_result *res,
+		       unsigned int which)
 {
-	const struct sym_inline *in = &res->inlined[which];
 	struct line l = { buf, n, 0 };
+	const struct sym_inline *in;
 
+	if (which >= res->n_inlined)
+		return sym_format(buf, n, frame, res);
 	if (n == 0)
 		return 0;
+	in = &res->inlined[which];
 	buf[0] = '\0';
 	add(&l, "#%u 0x%" PRIx64 " ", frame, res->addr);
 	if (in->function)

@@ -135,13 +135,13 @@ void sym_result__clear(struct sym_result *res);
  * escaped for a terminal:
  *
  *	#1 0x7f5ce1a02b3d function+0x1d (libfoo.so+0x1234) file.c:12
- *	#2 0x7f5ce1a02b3d (libfoo.so+0x1234)
+ *	#2 0x7f5ce1a02b3d (libfoo.so+0x1234, build-id 93ac61ec5a8e)
  *	#3 0x7f5ce1a02b3d ([anon]+0x34)
  *	#4 0x7f5ce1a02b3d (unknown)
  *
  * What was compiled into the function comes before it, each in a line of its own
- * with the next number, by sym_format_inlined(), which takes number `which` of
- * the list:
+ * with the next number: sym_format_line() gives line 0 ... res->n_inlined, of
+ * which the last is that of sym_format().
  *
  *	#1 0x7f5ce1a02b3d inner file.h:7 (inlined)
  *	#2 0x7f5ce1a02b3d function+0x1d (libfoo.so+0x1234) file.c:12
@@ -151,7 +151,7 @@ void sym_result__clear(struct sym_result *res);
  * hides what follows it (given n >= 512).
  */
 size_t sym_format(char *buf, size_t n, unsigned int frame, const struct sym_result *res);
-size_t sym_format_inlined(char *buf, size_t n, unsigned int frame, const struct sym_result *res,
-			  unsigned int which);
+size_t sym_format_line(char *buf, size_t n, unsigned int frame, const struct sym_result *res,
+		       unsigned int which);
 
 #endif /* ACLGUARD_SYMBOLS_H */

@@ -87,6 +87,49 @@ static void names_our_own_functions(void **state)
 	sym_result__clear(&r);
 }
 
+/* Compiled into one another, and the outermost into a test. */
+static void *place;
+static __attribute__((noinline)) void note_place(void)
+{
+	place = __builtin_return_address(0);
+}
+
+enum { INNER_LINE = __LINE__ + 3, OUTER_LINE = __LINE__ + 10 };
+static inline __attribute__((always_inline)) void inner(void)
+{
+	note_place();
+	__asm__ volatile("" ::: "memory");
+}
+
+static inline __attribute__((always_inline)) void outer(void)
+{
+	__asm__ volatile("" ::: "memory");
+	inner();
+}
+
+static void tells_what_was_inlined(void **state)
+{
+	struct sym_result r;
+	unsigned int line = __LINE__ + 2;
+
+	outer();
+	assert_int_equal(symbolizer__resolve_return(*state, getpid(), (uintptr_t)place, &r), 0);
+	assert_string_equal(r.function, "tells_what_was_inlined");
+	assert_int_equal(r.line, line);
+	assert_int_equal(r.n_inlined, 2);
+	assert_string_equal(r.inlined[0].function, "inner");
+	assert_non_null(strstr(r.inlined[0].file, "test_symbols.c"));
+	assert_int_equal(r.inlined[0].line, INNER_LINE);
+	assert_string_equal(r.inlined[1].function, "outer");
+	assert_int_equal(r.inlined[1].line, OUTER_LINE);
+	sym_result__clear(&r);
+	assert_int_equal(r.n_inlined, 0);
+	/* Of the address itself, behind the call, which is in inner() as well. */
+	r = resolve(*state, getpid(), (char *)note_place);
+	assert_int_equal(r.n_inlined, 0);
+	sym_result__clear(&r);
+}
+
 /* The address behind a call at the very end of a function is that of the next function. */
 static void return_addresses_belong_to_the_call(void **state)
 {
@@ -604,62 +647,13 @@ static void keeps_a_bounded_number_of_processes(void **state)
 	assert_int_equal(count_fds(), before);
 }
 
-static void formats_a_frame(void **state)
-{
-	struct sym_result r = {
-		.kind = SYM_FILE,
-		.addr = 0x7f5ce1a02b3d,
-		.function = "function",
-		.function_offset = 0x1d,
-		.module = "/usr/lib/libfoo.so",
-		.module_offset = 0x1234,
-		.file = "/build/src/file.c",
-		.line = 12,
-	};
-	char buf[512], small[24], *huge = malloc(70000);
-	size_t n;
-
-	(void)state;
-	n = sym_format(buf, sizeof(buf), 1, &r);
-	assert_string_equal(buf, "#1 0x7f5ce1a02b3d function+0x1d (libfoo.so+0x1234) file.c:12");
-	assert_int_equal(n, strlen(buf));
-	r.file = NULL;
-	r.deleted = true;
-	sym_format(buf, sizeof(buf), 10, &r);
-	assert_string_equal(buf, "#10 0x7f5ce1a02b3d function+0x1d (libfoo.so+0x1234, deleted)");
-	r.function = NULL;
-	r.deleted = false;
-	sym_format(buf, sizeof(buf), 2, &r);
-	assert_string_equal(buf, "#2 0x7f5ce1a02b3d (libfoo.so+0x1234)");
-	n = sym_format(small, sizeof(small), 2, &r);
-	assert_int_equal(n, sizeof(small) - 1);
-	assert_memory_equal(small, "#2 0x7f5ce1a02b3d (", 19);
-	assert_int_equal(sym_format(small, 1, 2, &r), 0);
-	assert_int_equal(sym_format(NULL, 0, 2, &r), 0);
-
-	/* Hostile and endless: nothing raw, and what follows is still there. */
-	memset(huge, '\x1b', 69999);
-	huge[69999] = '\0';
-	r.function = r.module = r.file = huge;
-	r.addr = r.function_offset = r.module_offset = UINT64_MAX;
-	r.line = UINT32_MAX;
-	r.deleted = true;
-	n = sym_format(buf, sizeof(buf), UINT32_MAX, &r);
-	assert_true(n < sizeof(buf));
-	assert_null(strchr(buf, '\x1b'));
-	assert_string_equal(buf + n - 11, ":4294967295");
-	assert_non_null(strstr(buf, "+0xffffffffffffffff, deleted) "));
-	for (n = 0; n < sizeof(buf); n++)
-		assert_true(sym_format(buf, n, 1, &r) < (n ? n : 1));
-	free(huge);
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(names_our_own_functions),
+		TEST(tells_what_was_inlined),
 		TEST(return_addresses_belong_to_the_call),
 		TEST(names_functions_of_libc),
 		TEST(says_what_has_no_names),
@@ -677,7 +671,6 @@ int main(void)
 		TEST(does_without_lines),
 		TEST(keeps_a_bounded_number_of_files),
 		TEST(keeps_a_bounded_number_of_processes),
-		TEST(formats_a_frame),
 	};
 
 	return cmocka_run_group_tests_name("symbols", tests, NULL, NULL);
