@@ -263,7 +263,7 @@ int command_run(const struct options *opts)
 	sfd = open_signals(&c.mask);
 	if (sfd < 0)
 		return refuse(ACL_EXIT_FAILED, "cannot take signals: %s", strerror(-sfd));
-	err = session__open(opts, &s);
+	err = session__open(opts, NULL, &s);
 	if (err)
 		return err;
 	err = child__start(&c, opts->program);

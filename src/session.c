@@ -51,6 +51,7 @@
 
 struct session {
 	const struct options *opts;
+	const struct session_listener *listener; /* NULL: nobody */
 	struct kernel kernel;
 	struct load load;
 	struct aclguard_bpf *skel; /* of load */
@@ -258,6 +259,8 @@ static void incarnation__over(struct session *s, const struct acl_proc *p, uint6
 	ring_buffer__consume(s->violations);
 	stories__process_gone(s->stories, p->inc);
 	sweep__add(s->sweep, p->inc);
+	if (s->listener && s->listener->over)
+		s->listener->over(s->listener->arg, p, time);
 }
 
 static void on_gone(struct session *s, const struct acl_gone *g)
@@ -318,6 +321,17 @@ static void on_loader(struct session *s, pid_t pid, bool more)
 	}
 }
 
+static void tell_began(struct session *s, const struct acl_proc *p)
+{
+	const struct procinfo *info = procs__get(s->procs, (pid_t)p->tgid);
+
+	if (!s->listener || !s->listener->began)
+		return;
+	privileges__raise();
+	s->listener->began(s->listener->arg, p, info);
+	privileges__lower();
+}
+
 /* A process has called for the first time since it began. */
 static void on_proc(struct session *s, const struct acl_gone *g)
 {
@@ -329,7 +343,7 @@ static void on_proc(struct session *s, const struct acl_gone *g)
 		return;
 	}
 	s->summary.processes++;
-	procs__get(s->procs, (pid_t)key);
+	tell_began(s, &g->proc);
 	symbolizer__snapshot(s->sym, (pid_t)key);
 }
 
@@ -498,6 +512,8 @@ static int wait_once(struct session *s)
 		else if (evs[i].data.u64 < WAKE_VIOLATIONS)
 			on_pidfd(s, (pid_t)evs[i].data.u64);
 	}
+	if (s->listener && s->listener->turn)
+		s->listener->turn(s->listener->arg);
 	return caller;
 }
 
@@ -525,8 +541,8 @@ static int open_output(struct session *s)
 {
 	const struct options *opts = s->opts;
 
-	s->output = stderr;
-	if (opts->output) {
+	s->output = s->listener && s->listener->reports ? s->listener->reports : stderr;
+	if (opts->output && s->output == stderr) {
 		s->output = fopen(opts->output, "ae");
 		if (!s->output)
 			return refuse(ACL_EXIT_OUTPUT, "cannot write reports to %s: %s",
@@ -538,6 +554,8 @@ static int open_output(struct session *s)
 	s->report.verbose = opts->verbose;
 	s->report.window_ns = opts->window;
 	s->report.sym = s->sym;
+	if (s->listener)
+		s->report.sink = &s->listener->sink;
 	if (opts->json)
 		s->report.json = json__new(s->output);
 	else
@@ -645,7 +663,7 @@ static void free_all(struct session *s)
 	symbolizer__free(s->sym);
 	scope__free(s->scope);
 	procs__free(s->procs);
-	if (s->output && s->output != stderr)
+	if (s->output && s->output != stderr && !(s->listener && s->listener->reports))
 		fclose(s->output);
 	if (s->epoll >= 0)
 		close(s->epoll);
@@ -663,7 +681,8 @@ static void raise_nofile(void)
 	setrlimit(RLIMIT_NOFILE, &lim);
 }
 
-int session__open(const struct options *opts, struct session **out)
+int session__open(const struct options *opts, const struct session_listener *listener,
+		  struct session **out)
 {
 	struct session *s = calloc(1, sizeof(*s));
 	int err;
@@ -671,6 +690,7 @@ int session__open(const struct options *opts, struct session **out)
 	if (!s)
 		return refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
 	s->opts = opts;
+	s->listener = listener;
 	/* a report that cannot be written is an error of ours, and no end */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
@@ -781,6 +801,36 @@ int session__watch_all(struct session *s, int interrupt)
 	found = discover__scan(s->discover);
 	discover__run(s->discover, report__now());
 	return discover__failed(s->discover) ? discover__failed(s->discover) : found;
+}
+
+/* ---- for listeners ------------------------------------------------------- */
+
+void session__numbers(const struct session *s, struct session_numbers *n)
+{
+	const struct story_counts *c = stories__counts(s->stories);
+
+	*n = (struct session_numbers){
+		.unlooked = s->summary.unlooked,
+		.lost_mappings = s->summary.lost_mappings,
+		.unknown_records = s->summary.unknown_records,
+		.damaged_records = c->malformed,
+		.orphaned_followups = c->orphans,
+		.unfinished_reports = c->evicted,
+		.late_attaches = s->summary.late_attaches,
+		.late_gap = s->summary.late_gap,
+		.libraries = probes__libraries(s->probes),
+		.how = attach__name(probes__how(s->probes)),
+	};
+}
+
+struct aclguard_bpf *session__maps(const struct session *s)
+{
+	return s->skel;
+}
+
+const struct report_cfg *session__report_cfg(const struct session *s)
+{
+	return &s->report;
 }
 
 /* ---- closing ------------------------------------------------------------- */

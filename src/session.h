@@ -12,14 +12,51 @@
 #include <sys/types.h>
 
 #include "options.h"
+#include "story.h"
 
+struct acl_proc;
+struct aclguard_bpf;
+struct procinfo;
 struct session;
+
+/* Who hears of more than reports tell.  Callbacks may be NULL; all are the session's thread. */
+struct session_listener {
+	void *arg;
+	FILE *reports; /* takes all reports, as JSON, instead of what the options name */
+	/* A process has called for the first time; `info` NULL: nothing more is known. */
+	void (*began)(void *arg, const struct acl_proc *p, const struct procinfo *info);
+	void (*over)(void *arg, const struct acl_proc *p, uint64_t time);
+	void (*turn)(void *arg); /* whatever woke the session was handled */
+	struct story_sink sink;
+};
+
+/* What user space has counted so far. */
+struct session_numbers {
+	uint64_t unlooked; /* see struct summary */
+	uint64_t lost_mappings;
+	uint64_t unknown_records;
+	uint64_t damaged_records;
+	uint64_t orphaned_followups;
+	uint64_t unfinished_reports;
+	uint64_t late_attaches;
+	uint64_t late_gap;  /* ns */
+	uint64_t libraries; /* with probes in them */
+	const char *how;    /* they are attached; static */
+};
 
 /*
  * Loads everything and opens the output.  Returns 0, or an exit status after
  * having said why not.  *out is set on success only; session__close() it.
+ * `listener` must outlive the session; NULL: nobody listens.
  */
-int session__open(const struct options *opts, struct session **out);
+int session__open(const struct options *opts, const struct session_listener *listener,
+		  struct session **out);
+
+void session__numbers(const struct session *s, struct session_numbers *n);
+/* The maps; not owned. */
+struct aclguard_bpf *session__maps(const struct session *s);
+/* The names behind addresses, and of processes; not owned. */
+const struct report_cfg *session__report_cfg(const struct session *s);
 
 /*
  * Prints what is pending and the summary, and takes everything out.  Returns

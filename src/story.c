@@ -135,6 +135,8 @@ static void follow_up(struct stories *st, struct node *n, enum followup why)
 	else
 		err = report_text__followup(&st->cfg, &n->s, why);
 	note_write(st, err);
+	if (st->cfg.sink && st->cfg.sink->followup)
+		st->cfg.sink->followup(st->cfg.sink->arg, &n->s, why);
 	n->s.told = true;
 }
 
@@ -214,6 +216,14 @@ static bool is_sound(const struct acl_violation *v, size_t size)
 	       v->hazard < ACL_HZ_MAX && v->call < ACL_C_MAX;
 }
 
+static void tell_sink(const struct stories *st, const struct acl_violation *v, uint64_t printed)
+{
+	const struct story_told told = { .v = v, .nr = st->nr, .printed = printed };
+
+	if (st->cfg.sink && st->cfg.sink->violation)
+		st->cfg.sink->violation(st->cfg.sink->arg, &told);
+}
+
 int stories__violation(struct stories *st, const struct acl_violation *v, size_t size)
 {
 	uint64_t printed = 0;
@@ -231,6 +241,7 @@ int stories__violation(struct stories *st, const struct acl_violation *v, size_t
 		err = report_text__violation(&st->cfg, st->nr, v, &printed);
 	note_write(st, err);
 	latency_add(st, v->h.time, printed);
+	tell_sink(st, v, printed);
 	if (has_sequel(v->rule))
 		begin_story(st, v);
 	return 0;

@@ -29,6 +29,33 @@ struct procs;
 struct stacks;
 struct symbolizer;
 
+/* Why a follow-up is printed now. */
+enum followup {
+	FOLLOWUP_DONE,	  /* all is known */
+	FOLLOWUP_WAITING, /* returned, but the event is still alive: another may follow */
+	FOLLOWUP_GONE,	  /* the process is gone: what is missing will never come */
+	FOLLOWUP_STOPPED, /* the watch ends */
+	FOLLOWUP_EVICTED, /* no room to wait any longer */
+};
+
+struct story;
+
+/* A violation that was just reported, for who counts them or sends them elsewhere. */
+struct story_told {
+	const struct acl_violation *v;
+	uint64_t nr;	  /* as printed */
+	uint64_t printed; /* time right after that, monotonic ns */
+	bool suppressed;  /* nothing was printed */
+	const char *site; /* its place in the program, as reports have it; NULL: not known */
+};
+
+/* Who else hears of each violation and follow-up, after it was printed.  All may be NULL. */
+struct story_sink {
+	void *arg;
+	void (*violation)(void *arg, const struct story_told *told);
+	void (*followup)(void *arg, const struct story *s, enum followup why);
+};
+
 /* How to report.  What the pointers point to must outlive whoever was given this. */
 struct report_cfg {
 	FILE *text; /* exactly one of text and json is set */
@@ -46,6 +73,7 @@ struct report_cfg {
 	 * records are of here and now.  With it, no latency is measured.
 	 */
 	int64_t wall_offset_ns;
+	const struct story_sink *sink; /* NULL: nobody */
 };
 
 struct story_counts {
@@ -121,15 +149,6 @@ struct story {
 	int32_t ret;
 	uint64_t end;	       /* time of the judged call's return */
 	uint64_t destroy_time; /* entry of the destroy of the event */
-};
-
-/* Why a follow-up is printed now. */
-enum followup {
-	FOLLOWUP_DONE,	  /* all is known */
-	FOLLOWUP_WAITING, /* returned, but the event is still alive: another may follow */
-	FOLLOWUP_GONE,	  /* the process is gone: what is missing will never come */
-	FOLLOWUP_STOPPED, /* the watch ends */
-	FOLLOWUP_EVICTED, /* no room to wait any longer */
 };
 
 #endif /* ACLGUARD_STORY_H */

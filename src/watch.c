@@ -117,7 +117,7 @@ int command_watch(const struct options *opts)
 	sfd = open_signals();
 	if (sfd < 0)
 		return refuse(ACL_EXIT_FAILED, "cannot take signals: %s", strerror(-sfd));
-	err = session__open(opts, &s);
+	err = session__open(opts, NULL, &s);
 	if (err)
 		return err;
 	if (opts->all)
