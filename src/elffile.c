@@ -163,14 +163,24 @@ int elffile__open_regular(int dirfd, const char *path)
 	return reopen_regular(openat(dirfd, path, O_PATH | O_CLOEXEC));
 }
 
-int elffile__open_in_root(int root_fd, const char *path)
+static int open_in_root(int root_fd, const char *path, uint64_t flags)
 {
 	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
+		.flags = O_PATH | O_CLOEXEC | flags,
 		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
 	};
 
 	return reopen_regular((int)syscall(SYS_openat2, root_fd, path, &how, sizeof(how)));
+}
+
+int elffile__open_in_root(int root_fd, const char *path)
+{
+	return open_in_root(root_fd, path, 0);
+}
+
+int elffile__open_in_root_nofollow(int root_fd, const char *path)
+{
+	return open_in_root(root_fd, path, O_NOFOLLOW);
 }
 
 static int check_ident(const Elf64_Ehdr *eh)

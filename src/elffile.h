@@ -77,6 +77,8 @@ int elffile__open_regular(int dirfd, const char *path);
  * links on the way, which the process chose, do not lead out of that root.
  */
 int elffile__open_in_root(int root_fd, const char *path);
+/* A symbolic link at the end of the path is refused (-EINVAL). */
+int elffile__open_in_root_nofollow(int root_fd, const char *path);
 
 /*
  * Open a file.  open_fd duplicates fd, which remains the caller's.  open_mem

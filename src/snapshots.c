@@ -16,7 +16,9 @@
 #include <unistd.h>
 
 #include "elffile.h"
+#include "perfmap.h"
 #include "privileges.h"
+#include "procstatus.h"
 
 struct snapshots {
 	uint64_t clock; /* counts uses, for finding the oldest */
@@ -38,6 +40,7 @@ static void snapshot__free(struct snapshot *s)
 	if (s->mnt_fd >= 0)
 		close(s->mnt_fd);
 	maps__free(&s->maps);
+	perfmap__free(s->perfmap);
 	free(s);
 }
 
@@ -59,6 +62,7 @@ void snapshots__free(struct snapshots *ss)
 static int snapshot__refresh(struct snapshot *s)
 {
 	struct maps fresh = {}; /* what an exiting process shows is empty, and not to replace ours */
+	struct procstatus st;
 	int fd, err;
 
 	fd = openat(s->proc_fd, "maps", O_RDONLY | O_CLOEXEC);
@@ -74,6 +78,10 @@ static int snapshot__refresh(struct snapshot *s)
 	}
 	maps__free(&s->maps);
 	s->maps = fresh;
+	if (procstatus__read(s->pid, &st) == 0) {
+		s->uid = st.uid;
+		s->ns_pid = st.n_ns_pids ? st.ns_pids[st.n_ns_pids - 1] : s->pid;
+	}
 	return 0;
 }
 
@@ -275,4 +283,81 @@ const struct map_entry *snapshots__find_mapping(struct snapshots *ss, pid_t pid,
 	e = look_for_mapping(ss, pid, addr, out);
 	privileges__lower();
 	return e;
+}
+
+/* ---- generated code ---- */
+
+static struct perfmap *open_perfmap(const struct snapshot *s)
+{
+	struct perfmap *pm = NULL;
+	struct stat st;
+	char path[64];
+	int fd;
+
+	if (s->root_fd < 0 || s->ns_pid <= 0)
+		return NULL;
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", s->ns_pid);
+	fd = elffile__open_in_root_nofollow(s->root_fd, path);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) || (st.st_uid != s->uid && st.st_uid != 0) || perfmap__open(fd, &pm))
+		pm = NULL;
+	close(fd);
+	return pm;
+}
+
+/* Of the other snapshots', until the limit is kept. */
+static void limit_perfmaps(struct snapshots *ss, const struct snapshot *keep)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < ss->count; i++)
+		if (ss->all[i]->perfmap)
+			bytes += perfmap__bytes(ss->all[i]->perfmap);
+	for (size_t i = 0; i < ss->count && bytes > SNAPSHOTS_PERFMAP_BYTES; i++) {
+		struct snapshot *s = ss->all[i];
+
+		if (s == keep || !s->perfmap)
+			continue;
+		bytes -= perfmap__bytes(s->perfmap);
+		perfmap__free(s->perfmap);
+		s->perfmap = NULL;
+	}
+}
+
+struct perfmap *snapshots__perfmap(struct snapshots *ss, struct snapshot *s)
+{
+	privileges__raise();
+	if (s->perfmap && perfmap__update(s->perfmap) == -ESTALE) {
+		perfmap__free(s->perfmap);
+		s->perfmap = NULL;
+	}
+	if (!s->perfmap) {
+		s->perfmap = open_perfmap(s);
+		/* What cannot be read further still has what was read. */
+		if (s->perfmap)
+			(void)perfmap__update(s->perfmap);
+	}
+	privileges__lower();
+	limit_perfmaps(ss, s);
+	return s->perfmap;
+}
+
+int snapshot__read(const struct snapshot *s, uint64_t addr, void *buf, size_t n)
+{
+	ssize_t got;
+	int fd;
+
+	privileges__raise();
+	fd = openat(s->proc_fd, "mem", O_RDONLY | O_CLOEXEC);
+	privileges__lower();
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	got = pread(fd, buf, n, (off_t)addr);
+	if (got < 0)
+		got = -errno;
+	close(fd);
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == n ? 0 : -ESRCH; /* its memory is gone, or never was so much */
 }

@@ -19,15 +19,22 @@
 
 #include "maps.h"
 
-#define SNAPSHOTS_MAX 128 /* each holds three descriptors */
+struct perfmap;
+
+#define SNAPSHOTS_MAX 128		     /* each holds up to four descriptors */
+#define SNAPSHOTS_PERFMAP_BYTES (64UL << 20) /* names of generated code, of all together */
 
 struct snapshot {
 	pid_t pid;
-	int proc_fd;   /* /proc/PID */
-	int root_fd;   /* its root directory, or -1 */
-	int mnt_fd;    /* its mount namespace, or -1: held, never entered */
-	uint64_t used; /* private */
+	int proc_fd;  /* /proc/PID */
+	int root_fd;  /* its root directory, or -1 */
+	int mnt_fd;   /* its mount namespace, or -1: held, never entered */
+	pid_t ns_pid; /* in the innermost pid namespace */
+	uid_t uid;    /* effective */
 	struct maps maps;
+	/* private */
+	uint64_t used;
+	struct perfmap *perfmap;
 };
 
 struct snapshots;
@@ -58,5 +65,16 @@ const struct map_entry *snapshots__find_mapping(struct snapshots *ss, pid_t pid,
  * mapping.  Returns a descriptor or -errno; -ESTALE: another file is there now.
  */
 int snapshot__open_mapped(const struct snapshot *s, const struct map_entry *e);
+
+/*
+ * What the process says of the code that it made (see perfmap.h), up to date:
+ * /tmp/perf-PID.map in its own root, by its own number of itself, if that is a
+ * regular file of its user or of root.  NULL: there is none.  Valid until the
+ * next call of this or of snapshots__find_mapping().
+ */
+struct perfmap *snapshots__perfmap(struct snapshots *ss, struct snapshot *s);
+
+/* n bytes of its memory.  0 or -errno; -ESRCH: it is gone. */
+int snapshot__read(const struct snapshot *s, uint64_t addr, void *buf, size_t n);
 
 #endif /* ACLGUARD_SNAPSHOTS_H */

@@ -9,8 +9,11 @@
 
 #include "lines.h"
 #include "maps.h"
+#include "perfmap.h"
 #include "snapshots.h"
 #include "symfile.h"
+
+#define VDSO_MAX (256UL << 10) /* real ones have 8 KiB */
 
 struct module {
 	uint32_t dev_major;
@@ -29,6 +32,11 @@ struct symbolizer {
 	uint64_t clock; /* counts uses, for finding the oldest */
 	size_t bytes;	/* kept by all modules */
 	struct snapshots *snapshots;
+	struct vdso {
+		void *image; /* as it was in the memory of some process */
+		size_t size;
+		struct symfile *file;
+	} vdso;
 	size_t module_count;
 	struct module *modules[SYMBOLIZER_MODULES_MAX];
 };
@@ -151,6 +159,41 @@ static struct lines *get_lines(const struct symbolizer *sym, struct module *m)
 	return m->lines;
 }
 
+/* ---- the vdso ---- */
+
+static void drop_vdso(struct vdso *v)
+{
+	symfile__close(v->file);
+	free(v->image);
+	*v = (struct vdso){};
+}
+
+/* As the process has it; all have the same, most of the time. */
+static struct symfile *get_vdso(struct symbolizer *sym, const struct snapshot *s,
+				const struct map_entry *e)
+{
+	size_t size = e->end - e->start;
+	struct vdso *v = &sym->vdso;
+	void *image;
+
+	if (size > VDSO_MAX)
+		return NULL;
+	image = malloc(size);
+	if (!image || snapshot__read(s, e->start, image, size)) {
+		free(image);
+		return NULL;
+	}
+	if (v->size == size && memcmp(v->image, image, size) == 0) {
+		free(image);
+		return v->file;
+	}
+	drop_vdso(v);
+	*v = (struct vdso){ .image = image, .size = size };
+	if (symfile__open_mem(image, size, &v->file))
+		v->file = NULL;
+	return v->file;
+}
+
 /* ---- the symbolizer ---- */
 
 struct symbolizer *symbolizer__new(unsigned int flags)
@@ -179,6 +222,7 @@ void symbolizer__free(struct symbolizer *sym)
 	if (!sym)
 		return;
 	symbolizer__trim(sym);
+	drop_vdso(&sym->vdso);
 	snapshots__free(sym->snapshots);
 	free(sym);
 }
@@ -235,56 +279,114 @@ static void take_place(struct sym_result *res, struct line_place *p, uint64_t ad
 	line_place__clear(p);
 }
 
-/* back: how far before the address the instruction lies that is meant. */
-static void resolve_in_file(struct symbolizer *sym, const struct snapshot *s,
-			    const struct map_entry *e, unsigned int back, struct sym_result *res)
+/*
+ * What is asked for: the instruction at addr, or with back the one before it.
+ * map, snapshot: where it is.
+ */
+struct query {
+	struct symbolizer *sym;
+	uint64_t addr;
+	unsigned int back;
+	struct snapshot *snapshot;
+	const struct map_entry *map;
+};
+
+static void take_build_id(struct sym_result *res, const struct symfile *f)
 {
-	struct module *m = get_module(sym, s, e);
-	uint64_t addr, start;
+	memcpy(res->build_id, f->build_id, f->build_id_len);
+	res->build_id_len = f->build_id_len;
+}
+
+static void take_function(struct sym_result *res, const struct query *q, struct symfile *f,
+			  uint64_t addr)
+{
+	uint64_t start;
+
+	res->module_addr = addr + q->back;
+	res->function = symfile__function(f, addr, &start);
+	if (res->function)
+		res->function_offset = addr + q->back - start;
+}
+
+/* False: it cannot be read, or is no such file. */
+static bool resolve_in_file(const struct query *q, struct sym_result *res)
+{
+	struct module *m = get_module(q->sym, q->snapshot, q->map);
 	struct line_place place;
 	struct lines *ls;
+	uint64_t addr;
 
 	if (!m)
-		return;
-	memcpy(res->build_id, m->file->build_id, m->file->build_id_len);
-	res->build_id_len = m->file->build_id_len;
-	if (elffile__offset_to_addr(m->file->ef, res->module_offset - back, &addr))
-		return;
-	res->module_addr = addr + back;
-	res->function = symfile__function(m->file, addr, &start);
-	if (res->function)
-		res->function_offset = addr + back - start;
-	ls = get_lines(sym, m);
+		return false;
+	take_build_id(res, m->file);
+	if (elffile__offset_to_addr(m->file->ef, res->module_offset - q->back, &addr))
+		return true;
+	take_function(res, q, m->file, addr);
+	ls = get_lines(q->sym, m);
 	if (ls) {
 		lines__find(ls, addr, &place);
-		take_place(res, &place, addr + back);
+		take_place(res, &place, addr + q->back);
 	}
-	account(sym, m);
+	account(q->sym, m);
+	return true;
+}
+
+static void resolve_in_vdso(const struct query *q, struct sym_result *res)
+{
+	struct symfile *f = get_vdso(q->sym, q->snapshot, q->map);
+	uint64_t addr;
+
+	if (!f)
+		return;
+	take_build_id(res, f);
+	if (elffile__offset_to_addr(f->ef, res->module_offset - q->back, &addr) == 0)
+		take_function(res, q, f, addr);
+}
+
+static void resolve_generated(const struct query *q, struct sym_result *res)
+{
+	struct perfmap *pm = snapshots__perfmap(q->sym->snapshots, q->snapshot);
+	uint64_t start;
+
+	res->function = pm ? perfmap__find(pm, q->addr - q->back, &start) : NULL;
+	if (res->function)
+		res->function_offset = q->addr - start;
+}
+
+/* Files that hold generated code have no name, or never had one. */
+static bool may_be_generated(const struct map_entry *e)
+{
+	return e->deleted || strncmp(e->path, "/memfd:", 7) == 0;
+}
+
+static void resolve_in(const struct query *q, struct sym_result *res)
+{
+	if (res->kind == SYM_VDSO)
+		resolve_in_vdso(q, res);
+	else if (res->kind == SYM_ANON)
+		resolve_generated(q, res);
+	else if (!resolve_in_file(q, res) && may_be_generated(q->map))
+		resolve_generated(q, res);
 }
 
 static int resolve(struct symbolizer *sym, pid_t pid, uint64_t addr, unsigned int back,
 		   struct sym_result *out)
 {
 	struct sym_result res = { .kind = SYM_UNKNOWN, .addr = addr };
+	struct query q = { .sym = sym, .addr = addr, .back = addr ? back : 0 };
 	const struct map_entry *e;
-	struct snapshot *s;
 
 	if (pid <= 0)
 		return -EINVAL;
-	if (addr == 0)
-		back = 0;
-	e = snapshots__find_mapping(sym->snapshots, pid, addr - back, &s);
+	q.map = e = snapshots__find_mapping(sym->snapshots, pid, addr - q.back, &q.snapshot);
 	if (e) {
 		res.kind = kind_of(e);
 		res.deleted = e->deleted;
 		res.module = strdup(e->path ? e->path : "[anon]");
 		if (!res.module)
 			return -ENOMEM;
-		res.module_offset = addr - e->start;
-		if (res.kind == SYM_FILE) {
-			res.module_offset += e->offset;
-			resolve_in_file(sym, s, e, back, &res);
-		}
+		res.module_offset = addr - e->start + (res.kind == SYM_FILE ? e->offset : 0);
+		resolve_in(&q, &res);
 	}
 	*out = res;
 	return 0;

@@ -27,11 +27,19 @@ struct symfile_funcs {
 	size_t room;
 };
 
+static void read_build_id(struct symfile *f)
+{
+	int n = elffile__build_id(f->ef, f->build_id);
+
+	f->build_id_len = n > 0 ? n : 0;
+	f->bytes = sizeof(*f);
+}
+
 int symfile__open(int fd, const char *path, const struct debug_dirs *dirs, struct symfile **out)
 {
 	struct symfile *f = calloc(1, sizeof(*f));
 	struct stat st;
-	int n, err = f ? 0 : -ENOMEM;
+	int err = f ? 0 : -ENOMEM;
 
 	if (!err && fstat(fd, &st))
 		err = -errno;
@@ -43,10 +51,22 @@ int symfile__open(int fd, const char *path, const struct debug_dirs *dirs, struc
 	}
 	f->mtime = st.st_mtim;
 	f->size = st.st_size;
-	f->bytes = sizeof(*f);
-	n = elffile__build_id(f->ef, f->build_id);
-	f->build_id_len = n > 0 ? n : 0;
+	read_build_id(f);
 	f->debug = debugfile__find(dirs, f->ef, f->build_id, f->build_id_len, path);
+	*out = f;
+	return 0;
+}
+
+int symfile__open_mem(const void *data, size_t size, struct symfile **out)
+{
+	struct symfile *f = calloc(1, sizeof(*f));
+	int err = f ? elffile__open_mem(data, size, &f->ef) : -ENOMEM;
+
+	if (err) {
+		free(f);
+		return err;
+	}
+	read_build_id(f);
 	*out = f;
 	return 0;
 }

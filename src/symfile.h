@@ -34,6 +34,8 @@ struct symfile {
 
 /* Duplicates fd.  path: as the process has it.  Returns 0 or -errno, see elffile.h. */
 int symfile__open(int fd, const char *path, const struct debug_dirs *dirs, struct symfile **out);
+/* From memory, which must outlive it; it has no separate debug file. */
+int symfile__open_mem(const void *data, size_t size, struct symfile **out);
 void symfile__close(struct symfile *f); /* NULL is allowed */
 
 /* False: the file was written to since, and what is kept of it may be wrong. */

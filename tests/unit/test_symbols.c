@@ -222,6 +222,101 @@ static void end_child(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+static void names_functions_of_the_vdso(void **state)
+{
+	const char *vdso = (char *)getauxval(AT_SYSINFO_EHDR);
+	const Elf64_Ehdr *eh = (void *)vdso;
+	struct elffile_func f;
+	struct elffile *ef;
+	struct sym_result r;
+#ifdef __aarch64__
+	const char *name = "__kernel_clock_gettime";
+#else
+	const char *name = "__vdso_clock_gettime";
+#endif
+
+	if (!vdso) {
+		print_message("no vdso in this kernel\n");
+		return;
+	}
+	assert_int_equal(elffile__open_mem(vdso, eh->e_shoff + eh->e_shnum * eh->e_shentsize, &ef),
+			 0);
+	assert_int_equal(elffile__find_functions(ef, &name, 1, &f), 1);
+	elffile__close(ef);
+	for (int i = 0; i < 2; i++) { /* read, and from what was kept */
+		r = resolve(*state, getpid(), vdso + f.offset + 1);
+		assert_int_equal(r.kind, SYM_VDSO);
+		assert_string_equal(r.module, "[vdso]");
+		assert_string_equal(strstr(r.function, "clock_gettime"), "clock_gettime");
+		assert_int_equal(r.function_offset, 1);
+		assert_true(r.build_id_len > 0);
+		sym_result__clear(&r);
+	}
+}
+
+static void write_map(const char *path, const void *at, unsigned int size, const char *name)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+	assert_true(fd >= 0);
+	dprintf(fd, "%lx %x %s\n", (unsigned long)at, size, name);
+	close(fd);
+}
+
+/* What the process itself says of the code that it made. */
+static void names_generated_code(void **state)
+{
+	char *jit = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char path[64], other[64];
+	struct sym_result r;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
+	snprintf(other, sizeof(other), "/tmp/perf-%d.not", getpid());
+	unlink(path);
+	r = resolve(*state, getpid(), jit + 0x44);
+	assert_null(r.function);
+	sym_result__clear(&r);
+	write_map(path, jit + 0x40, 0x10, "py::main:/src/a.py");
+	r = resolve(*state, getpid(), jit + 0x44);
+	assert_int_equal(r.kind, SYM_ANON);
+	assert_string_equal(r.function, "py::main:/src/a.py");
+	assert_int_equal(r.function_offset, 4);
+	sym_result__clear(&r);
+	assert_int_equal(symbolizer__resolve_return(*state, getpid(), (uintptr_t)jit + 0x50, &r),
+			 0);
+	assert_int_equal(r.function_offset, 0x10);
+	sym_result__clear(&r);
+	/* It grows; it is replaced. */
+	write_map(path, jit + 0x80, 0x10, "more");
+	r = resolve(*state, getpid(), jit + 0x80);
+	assert_string_equal(r.function, "more");
+	sym_result__clear(&r);
+	write_map(other, jit + 0x80, 0x10, "other");
+	assert_int_equal(rename(other, path), 0);
+	r = resolve(*state, getpid(), jit + 0x80);
+	assert_string_equal(r.function, "other");
+	sym_result__clear(&r);
+	/* Not over links, and not of just anybody. */
+	assert_int_equal(rename(path, other), 0);
+	assert_int_equal(symlink(other, path), 0);
+	r = resolve(*state, getpid(), jit + 0x80);
+	assert_true(!r.function || strcmp(r.function, "other") == 0);
+	sym_result__clear(&r);
+	symbolizer__forget(*state, getpid());
+	r = resolve(*state, getpid(), jit + 0x80);
+	assert_null(r.function);
+	sym_result__clear(&r);
+	assert_int_equal(rename(other, path), 0);
+	if (geteuid() == 0 && chown(path, 65534, 65534) == 0) {
+		symbolizer__forget(*state, getpid());
+		r = resolve(*state, getpid(), jit + 0x80);
+		assert_null(r.function);
+		sym_result__clear(&r);
+	}
+	unlink(path);
+	munmap(jit, 4096);
+}
+
 static void names_outlive_the_process(void **state)
 {
 	pid_t pid = start_child();
@@ -657,6 +752,8 @@ int main(void)
 		TEST(return_addresses_belong_to_the_call),
 		TEST(names_functions_of_libc),
 		TEST(says_what_has_no_names),
+		TEST(names_functions_of_the_vdso),
+		TEST(names_generated_code),
 		TEST(names_outlive_the_process),
 		TEST(names_outlive_a_container),
 		TEST(sees_what_was_mapped_since),
