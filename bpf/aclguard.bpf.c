@@ -561,9 +561,6 @@ int deferred_entry(struct pt_regs *ctx)
 	return 0;
 }
 
-/* aclguard has ended without taking its probes out; the kernel will, in a while. */
-static volatile __u32 watcher_gone;
-
 /* ---- processes --------------------------------------------------------- */
 
 /* A watched process is gone: its last numbers go up, its key is free. */

@@ -262,6 +262,8 @@ ACL_FN int acl_batch__entry(struct acl_env *env, const struct acl_frame *f, __u3
 	return 0;
 }
 
+#include "enforce.bpf.h"
+
 ACL_FN struct acl_violation *acl_violation__begin(struct acl_env *env)
 {
 	struct acl_violation *v = bpf_ringbuf_reserve(&violations, sizeof(*v), 0);
@@ -296,6 +298,7 @@ ACL_FN void acl_violation__end(struct acl_env *env, struct acl_violation *v)
 		len = bpf_get_stack(ctx, v->stack, sizeof(v->stack), BPF_F_USER_STACK);
 	}
 	v->stack_len = len;
+	acl_enforce(env, v);
 	bpf_ringbuf_submit(v, BPF_RB_FORCE_WAKEUP);
 }
 

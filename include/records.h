@@ -11,6 +11,7 @@
 #define ACLGUARD_RECORDS_H
 
 #include "calls.h"
+#include "enforce.h"
 #include "state.h"
 
 #define ACL_STACK_MAX 64 /* frames of a user stack */
@@ -102,6 +103,7 @@ struct acl_violation {
 	char comm[ACL_COMM_LEN];
 	__s32 stack_len; /* bytes in `stack`, or -errno */
 	__u32 uid;	 /* of the process */
+	struct acl_enforced enforced;
 	__u64 stack[ACL_STACK_MAX];
 };
 

@@ -60,7 +60,7 @@ static void cont(pid_t pid)
 	privileges__lower();
 }
 
-uint64_t ancestors__run(struct ancestors *a, uint64_t now)
+uint64_t ancestors__run(struct ancestors *a, uint64_t now, ancestors_leave leave, void *arg)
 {
 	pid_t parent;
 	char state;
@@ -68,10 +68,32 @@ uint64_t ancestors__run(struct ancestors *a, uint64_t now)
 	if (!a->n)
 		return UINT64_MAX;
 	for (unsigned int i = 0; i < a->n; i++)
-		if (!read_stat(a->pids[i], &state, &parent) && state == 'T')
+		if (!read_stat(a->pids[i], &state, &parent) && state == 'T' &&
+		    !leave(arg, a->pids[i]))
 			cont(a->pids[i]);
 	if (now < a->until)
 		return LOOK_NS;
 	a->n = 0;
 	return UINT64_MAX;
+}
+
+bool ancestors__has(pid_t pid, pid_t ancestor)
+{
+	char state;
+
+	for (int i = 0; i < ANCESTORS_MAX; i++) {
+		if (read_stat(pid, &state, &pid) || pid <= 1)
+			return false;
+		if (pid == ancestor)
+			return true;
+	}
+	return false;
+}
+
+bool ancestors__is_stopped(pid_t pid)
+{
+	pid_t parent;
+	char state;
+
+	return !read_stat(pid, &state, &parent) && (state == 'T' || state == 't');
 }

@@ -12,6 +12,7 @@ enum aclguard_exit {
 	ACL_EXIT_LIMITS = 1,	    /* doctor: fit with limits; as monitoring systems have it */
 	ACL_EXIT_UNFIT = 2,	    /* doctor: unfit */
 	ACL_EXIT_USAGE = 64,	    /* EX_USAGE of sysexits.h */
+	ACL_EXIT_STOPPED = 115,	    /* run: the program is left stopped by enforcement */
 	ACL_EXIT_CANARY = 116,	    /* the process that was probed first did not live on */
 	ACL_EXIT_RECORDING = 117,   /* replay: no recording, or none that can be read */
 	ACL_EXIT_OUTPUT = 118,	    /* reports, or the recording, could not be written */

@@ -19,6 +19,7 @@
 #include "records.h"
 #include "aclguard.skel.h"
 
+#include "enforcer.h"
 #include "exits.h"
 #include "kernel.h"
 #include "options.h"
@@ -186,6 +187,7 @@ static void configure(struct load *ld, const struct options *opts, int *fork_id,
 	cfg->self = (uint32_t)getpid();
 	cfg->task_pid = find_task_pid();
 	find_tracepoints(cfg, fork_id, exit_id);
+	enforcer__configure(ld->skel, opts);
 	ld->skel->data->complete_since = 0; /* each process says for itself */
 }
 

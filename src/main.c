@@ -25,6 +25,9 @@ int main(int argc, char **argv)
 	case COMMAND_DOCTOR:
 		status = command_doctor(&opts);
 		break;
+	case COMMAND_CONTROL:
+		status = command_control(&opts);
+		break;
 	}
 	options__free(&opts);
 	return status;

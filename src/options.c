@@ -255,13 +255,19 @@ static const struct argp stacks_argp = {
 };
 static const struct argp_child live_children[] = { { &report_argp, 0, NULL, 0 },
 						   { &stacks_argp, 0, NULL, 0 },
+						   { &options_enforce_argp, 0, NULL, 0 },
 						   {} };
-static const struct argp_child replay_children[] = { { &report_argp, 0, NULL, 0 }, {} };
+static const struct argp_child replay_children[] = {
+	{ &report_argp, 0, NULL, 0 },
+	{ &options_enforce_refusal_argp, 0, NULL, 0 },
+	{},
+};
 
 static error_t init_live(struct options *opts, struct argp_state *state)
 {
 	state->child_inputs[0] = opts;
 	state->child_inputs[1] = opts;
+	state->child_inputs[2] = opts;
 	return 0;
 }
 
@@ -294,6 +300,7 @@ static const struct argp run_argp = {
 	"[--] PROGRAM [ARG...]",
 	"Start PROGRAM and watch it and the processes it starts.\v"
 	"Exits as the program does.  Exit statuses of aclguard's own: 64 wrong usage, "
+	"115 the program was left stopped by enforcement, "
 	"118 reports could not be written, 119 to 125 it could not watch, "
 	"126 PROGRAM cannot be executed, 127 PROGRAM was not found.",
 	live_children,
@@ -560,6 +567,43 @@ static const struct argp doctor_argp = {
 	NULL,
 };
 
+/* ---- control ---------------------------------------------------------------- */
+
+static error_t parse_control(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		if (!opts->control_path)
+			opts->control_path = arg;
+		else if (!opts->control_command)
+			opts->control_command = arg;
+		else
+			argp_error(state, "one command at a time");
+		return 0;
+	case ARGP_KEY_END:
+		if (!opts->control_command)
+			argp_error(state, "give the path of a socket, and a command");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp control_argp = {
+	NULL,
+	parse_control,
+	"PATH COMMAND",
+	"Tell an aclguard that was started with --control=PATH what to do: `observe' (act upon "
+	"nothing any more), `enforce' (again), or `status'.\v"
+	"Its answer goes to stdout.  Exit statuses: 0 done, 64 wrong usage, "
+	"125 there was no answer, or it refused.",
+	NULL,
+	NULL,
+	NULL,
+};
+
 /* ---- the command --------------------------------------------------------- */
 
 static char *help_filter(int key, const char *text, void *input)
@@ -588,7 +632,7 @@ static const struct {
 } commands[] = {
 	{ "run", COMMAND_RUN, &run_argp },	    { "watch", COMMAND_WATCH, &watch_argp },
 	{ "record", COMMAND_RECORD, &record_argp }, { "replay", COMMAND_REPLAY, &replay_argp },
-	{ "doctor", COMMAND_DOCTOR, &doctor_argp },
+	{ "doctor", COMMAND_DOCTOR, &doctor_argp }, { "control", COMMAND_CONTROL, &control_argp },
 };
 
 static error_t parse_command(int key, char *arg, struct argp_state *state)
@@ -631,7 +675,7 @@ static const struct argp command_argp = {
 	parse_command,
 	"run [OPTION...] [--] PROGRAM [ARG...]\nwatch [OPTION...] -p PID\nwatch [OPTION...] --all\n"
 	"record -o FILE [OPTION...] -- PROGRAM [ARG...]\nrecord -o FILE [OPTION...] -p PID\n"
-	"replay [OPTION...] FILE\ndoctor [-p PID] [--json]",
+	"replay [OPTION...] FILE\ndoctor [-p PID] [--json]\ncontrol PATH COMMAND",
 	"Watch programs that use the Ascend runtime, and report host buffers that are "
 	"released too early.\v"
 	"`aclguard run --help' lists the options of run, and so on.\n",
@@ -649,6 +693,7 @@ void options__parse(struct options *opts, int argc, char **argv)
 	opts->wait = true;
 	opts->error_exitcode = -1;
 	opts->trace_ring = RECORD_RING_DEFAULT;
+	options_enforce__init(&opts->enforce);
 	argp_err_exit_status = ACL_EXIT_USAGE;
 	argp_parse(&command_argp, argc, argv, ARGP_IN_ORDER, NULL, opts);
 }

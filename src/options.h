@@ -8,12 +8,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "options_enforce.h"
+
 enum command {
 	COMMAND_RUN,
 	COMMAND_WATCH,
 	COMMAND_RECORD,
 	COMMAND_REPLAY,
 	COMMAND_DOCTOR,
+	COMMAND_CONTROL,
 };
 
 struct options {
@@ -40,10 +43,13 @@ struct options {
 	const char *output; /* NULL: stderr; of replay, stdout */
 	pid_t *pids;	    /* watch, record, doctor */
 	size_t npids;
-	char **program;	       /* run, record: argv, NULL-terminated */
-	const char *recording; /* record, replay: its name; NULL: calls are not kept */
-	uint32_t trace_ring;   /* record: bytes of the ring that calls go through */
-	bool calls;	       /* replay: list the calls */
+	char **program;			/* run, record: argv, NULL-terminated */
+	const char *recording;		/* record, replay: its name; NULL: calls are not kept */
+	uint32_t trace_ring;		/* record: bytes of the ring that calls go through */
+	bool calls;			/* replay: list the calls */
+	struct enforce_options enforce; /* run, watch, record */
+	const char *control_path;	/* control */
+	const char *control_command;
 };
 
 /*

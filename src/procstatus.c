@@ -82,6 +82,36 @@ static enum seccomp_mode take_mode(const char *at, const char *end)
 							      : SECCOMP_UNKNOWN;
 }
 
+static uint64_t take_hex(const char *at, const char *end)
+{
+	uint64_t val = 0;
+
+	for (; at < end && isxdigit((unsigned char)*at); at++)
+		val = val << 4 | (uint64_t)(isdigit((unsigned char)*at)
+						    ? *at - '0'
+						    : tolower((unsigned char)*at) - 'a' + 10);
+	return val;
+}
+
+static void parse_signals(const char *line, const char *end, struct procstatus *out)
+{
+	const char *at;
+
+	if ((at = field(line, end, "SigPnd")))
+		out->sig_pending = take_hex(at, end);
+	else if ((at = field(line, end, "ShdPnd")))
+		out->sig_shared = take_hex(at, end);
+	else if ((at = field(line, end, "SigBlk")))
+		out->sig_blocked = take_hex(at, end);
+	else if ((at = field(line, end, "SigIgn")))
+		out->sig_ignored = take_hex(at, end);
+	else if ((at = field(line, end, "SigCgt")))
+		out->sig_caught = take_hex(at, end);
+	else
+		return;
+	out->has_signals = true;
+}
+
 static void parse_line(const char *line, const char *end, struct procstatus *out)
 {
 	const char *at;
@@ -100,6 +130,10 @@ static void parse_line(const char *line, const char *end, struct procstatus *out
 		out->seccomp = take_mode(at, end);
 	else if ((at = field(line, end, "Seccomp_filters")))
 		out->filters = take_int(&at, end);
+	else if ((at = field(line, end, "TracerPid")))
+		out->tracer = take_int(&at, end);
+	else
+		parse_signals(line, end, out);
 }
 
 void procstatus__parse(const char *text, size_t len, struct procstatus *out)
@@ -119,6 +153,8 @@ void procstatus__parse(const char *text, size_t len, struct procstatus *out)
 	}
 	if (out->tgid < 0)
 		out->tgid = 0;
+	if (out->tracer < 0)
+		out->tracer = 0;
 }
 
 static int read_path(const char *path, struct procstatus *out)
@@ -152,6 +188,14 @@ int procstatus__read(pid_t pid, struct procstatus *out)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	return read_path(path, out);
+}
+
+int procstatus__read_thread(pid_t pid, pid_t tid, struct procstatus *out)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", pid, tid);
 	return read_path(path, out);
 }
 

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "backtrace.h"
+#include "enforcement.h"
 #include "json.h"
 #include "names.h"
 #include "procinfo.h"
@@ -49,8 +50,7 @@ static void put_call(struct json *j, const char *key, unsigned int call)
 		json__null(j, key);
 }
 
-/* Monotonic time as RFC 3339, UTC, with microseconds. */
-static void put_wall(struct json *j, const struct report_cfg *cfg, uint64_t mono)
+void report_json__time(struct json *j, const struct report_cfg *cfg, uint64_t mono)
 {
 	int64_t offset = cfg->wall_offset_ns, wall;
 	char date[48], text[64];
@@ -105,7 +105,7 @@ static void put_verdict(struct json *j, const struct report_cfg *cfg, uint64_t n
 	json__u64(j, "pid", v->h.tgid);
 	json__u64(j, "tid", v->h.tid);
 	report_json__place(j, cfg->procs, (pid_t)v->h.tgid);
-	put_wall(j, cfg, v->h.time);
+	report_json__time(j, cfg, v->h.time);
 	json__u64(j, "time_ns", v->h.time);
 	json__hex(j, "pointer", v->ptr);
 }
@@ -355,6 +355,7 @@ int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 	put_stack(j, cfg, v);
 	report__remedy(v, remedy, sizeof(remedy));
 	json__str(j, "remedy", remedy);
+	enforcement__put(j, v, cfg->enforcement);
 	if (cfg->wall_offset_ns)
 		json__null(j, "latency_us");
 	else

@@ -21,6 +21,9 @@ void report_json__frames(struct json *j, const struct sym_result *res);
 /* What is known of a process beyond its number: ns_pid and container. */
 void report_json__place(struct json *j, struct procs *procs, pid_t pid);
 
+/* Member "time": monotonic time as RFC 3339, UTC, with microseconds. */
+void report_json__time(struct json *j, const struct report_cfg *cfg, uint64_t mono);
+
 /* *printed is the time right after the write.  Returns 0 or -errno from writing. */
 int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,
 			   uint64_t *printed);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "backtrace.h"
+#include "enforcement.h"
 #include "escape.h"
 #include "history_text.h"
 #include "names.h"
@@ -194,6 +195,7 @@ int report_text__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 	report__remedy(v, remedy, sizeof(remedy));
 	if (remedy[0])
 		report_out__printf(&o, "  remedy: %s\n", remedy);
+	enforcement__print(&o, v, cfg->enforcement);
 	return report_out__flush(&o);
 }
 

@@ -37,6 +37,7 @@ struct child {
 	int go;	    /* closing it lets the child go on */
 	int failed; /* what execvp() failed with comes out here */
 	int pidfd;
+	bool left;		     /* stopped, while we end */
 	sigset_t mask;		     /* as we were started with */
 	struct rlimit memlock;	     /* likewise: libbpf raises it on kernels before 5.11, */
 	struct rlimit nofile;	     /* and we raise this one */
@@ -155,17 +156,42 @@ static void send_signal(const struct child *c, int sig)
 	privileges__lower();
 }
 
+static bool is_to_end(int sig)
+{
+	return sig == SIGINT || sig == SIGTERM || sig == SIGHUP || sig == SIGQUIT;
+}
+
 /*
  * A signal that somebody sent to us is meant for the program.  One that the
- * terminal sent has reached the program already.
+ * terminal sent has reached the program already.  Returns how many were to end it.
  */
-static void forward(int sfd, const struct child *c)
+static unsigned int forward(int sfd, const struct child *c)
 {
 	struct signalfd_siginfo si;
+	unsigned int ends = 0;
 
-	while (read(sfd, &si, sizeof(si)) == sizeof(si))
+	while (read(sfd, &si, sizeof(si)) == sizeof(si)) {
 		if (si.ssi_code != SI_KERNEL)
 			send_signal(c, (int)si.ssi_signo);
+		ends += is_to_end((int)si.ssi_signo);
+	}
+	return ends;
+}
+
+/*
+ * What is stopped by enforcement takes no signal but SIGKILL until it is continued.
+ * Who tries twice is let go, and what is stopped is left so.
+ */
+static bool leaves(const struct session *s, unsigned int ends, bool *said)
+{
+	if (!ends || !session__held(s))
+		return false;
+	if (*said)
+		return true;
+	say("the program is stopped by enforcement and takes the signal only when it is continued "
+	    "(see the report):\nonce more, and aclguard ends and leaves it stopped");
+	*said = true;
+	return false;
 }
 
 /* Exits as the program did, by the same signal if by one; without a core of ours. */
@@ -197,9 +223,10 @@ static int open_signals(sigset_t *old)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Until the program has ended; 0, or -errno where the loop failed. */
+/* Until the program has ended; 0, 1 where it is left stopped, or -errno where the loop failed. */
 static int attend(struct session *s, const struct child *c, int sfd, int *status)
 {
+	bool said = false;
 	pid_t pid;
 	int err;
 
@@ -207,7 +234,8 @@ static int attend(struct session *s, const struct child *c, int sfd, int *status
 		err = session__wait(s, c->pidfd, sfd);
 		if (err < 0)
 			return err;
-		forward(sfd, c);
+		if (leaves(s, forward(sfd, c), &said))
+			return 1;
 		pid = waitpid(c->pid, status, WNOHANG);
 		if (pid == c->pid)
 			return 0;
@@ -242,8 +270,9 @@ static int watch_child(struct session *s, struct child *c, const char *path, cha
 	}
 	privileges__drop(); /* where that is refused, all goes on with more than it needs */
 	err = attend(s, c, sfd, status);
-	return err ? refuse(ACL_EXIT_FAILED, "lost sight of %s: %s", program[0], strerror(-err))
-		   : 0;
+	c->left = err == 1;
+	return err < 0 ? refuse(ACL_EXIT_FAILED, "lost sight of %s: %s", program[0], strerror(-err))
+		       : 0;
 }
 
 int command_run(const struct options *opts)
@@ -277,6 +306,10 @@ int command_run(const struct options *opts)
 		return err;
 	}
 	ours = session__close(s);
+	if (c.left)
+		return refuse(ACL_EXIT_STOPPED,
+			      "process %d is left stopped: `kill -CONT %d' continues it", c.pid,
+			      c.pid);
 	if (ours)
 		return ours;
 	sigprocmask(SIG_SETMASK, &c.mask, NULL);

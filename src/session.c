@@ -28,8 +28,10 @@
 
 #include "alive.h"
 #include "ancestors.h"
+#include "control.h"
 #include "discover.h"
 #include "elffile.h"
+#include "enforcer.h"
 #include "exits.h"
 #include "json.h"
 #include "kernel.h"
@@ -62,6 +64,8 @@ struct session {
 	struct stories *stories;
 	struct sweep *sweep;
 	struct ancestors ancestors;
+	struct enforcer *enforcer;
+	struct control *control; /* NULL: nobody asked for one */
 	struct leaks *leaks;
 	struct stacks kept;
 	struct record *record; /* NULL: calls are not kept */
@@ -228,8 +232,13 @@ static int on_violation(void *arg, void *data, size_t size)
 
 	if (size < sizeof(*h))
 		return 0;
-	if (s->discover && !is_wanted(s, data, size))
+	if (h->type == ACL_REC_RELEASED)
+		enforcer__returned(s->enforcer, (pid_t)h->tgid, (pid_t)h->tid);
+	if (s->discover && !is_wanted(s, data, size)) {
+		if (h->type == ACL_REC_VIOLATION && size >= sizeof(struct acl_violation))
+			enforcer__dismiss(s->enforcer, data);
 		return 0;
+	}
 	if (h->type == ACL_REC_VIOLATION)
 		stories__violation(s->stories, data, size);
 	else
@@ -267,6 +276,7 @@ static void on_gone(struct session *s, const struct acl_gone *g)
 {
 	if (g->h.inc)
 		incarnation__over(s, &g->proc, g->h.time);
+	enforcer__gone(s->enforcer, (pid_t)g->h.tgid);
 	symbolizer__forget(s->sym, (pid_t)g->h.tgid);
 	procs__forget(s->procs, (pid_t)g->h.tgid);
 }
@@ -290,8 +300,25 @@ static void on_exec(struct session *s, pid_t pid)
 	probe_program(s, path, interp);
 }
 
-static void on_loader(struct session *s, pid_t pid, bool more)
+/* The kernel stopped it for us to look; a stop that is to stay is not ended by that. */
+static void end_loader_stop(struct session *s, pid_t pid, uint64_t time)
 {
+	if (enforcer__keeps(s->enforcer, pid, time, false)) {
+		enforcer__adopt_stop(s->enforcer, pid);
+		return;
+	}
+	ancestors__note(&s->ancestors, pid, report__now());
+	scope__signal(s->scope, pid, SIGCONT);
+	/* it came in between: this one is late, the other way is not to stop at all */
+	if (enforcer__keeps(s->enforcer, pid, time, false))
+		scope__signal(s->scope, pid, SIGSTOP);
+}
+
+static void on_loader(struct session *s, const struct acl_head *h)
+{
+	pid_t pid = (pid_t)h->tgid;
+	bool more = h->more;
+
 	size_t before = probes__libraries(s->probes);
 	struct acl_target t;
 	int found;
@@ -310,8 +337,7 @@ static void on_loader(struct session *s, pid_t pid, bool more)
 		    "none of its calls; nothing can be seen in it",
 		    pid);
 	if (t.stop) {
-		ancestors__note(&s->ancestors, pid, report__now());
-		scope__signal(s->scope, pid, SIGCONT);
+		end_loader_stop(s, pid, h->time);
 	} else if (probes__libraries(s->probes) > before) {
 		/* it may have called between mapping and now */
 		session__complete(s, pid);
@@ -342,6 +368,7 @@ static void on_proc(struct session *s, const struct acl_gone *g)
 		sweep__add(s->sweep, g->h.inc);
 		return;
 	}
+	enforcer__confirm(s->enforcer, g->h.inc);
 	s->summary.processes++;
 	tell_began(s, &g->proc);
 	symbolizer__snapshot(s->sym, (pid_t)key);
@@ -384,7 +411,7 @@ static int on_life(void *arg, void *data, size_t size)
 			scope__add(s->scope, (pid_t)((const struct acl_fork *)data)->child);
 		break;
 	case ACL_REC_LOADER:
-		on_loader(s, (pid_t)h->tgid, h->more);
+		on_loader(s, h);
 		break;
 	default:
 		s->summary.unknown_records++;
@@ -410,6 +437,7 @@ static void on_pidfd(struct session *s, pid_t pid)
 		record__exit(s->record, &p, report__now());
 		incarnation__over(s, &p, report__now());
 	}
+	enforcer__gone(s->enforcer, pid);
 	scope__drop_target(s->scope, pid);
 	symbolizer__forget(s->sym, pid);
 	procs__forget(s->procs, pid);
@@ -425,6 +453,7 @@ enum {
 	WAKE_MAPPINGS,
 	WAKE_FILES,
 	WAKE_CALLER,
+	WAKE_CONTROL,
 };
 
 static int watch_fd(struct session *s, int fd, uint64_t tag)
@@ -436,6 +465,13 @@ static int watch_fd(struct session *s, int fd, uint64_t tag)
 	return epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &ev) ? -errno : 0;
 }
 
+static bool leave_stopped(void *arg, pid_t pid)
+{
+	struct session *s = arg;
+
+	return enforcer__keeps(s->enforcer, pid, report__now(), true);
+}
+
 /* ms until something is due, rounded up; -1: nothing is */
 static int next_timeout(struct session *s)
 {
@@ -445,7 +481,7 @@ static int next_timeout(struct session *s)
 	other = sweep__run(s->sweep, now);
 	if (other < due)
 		due = other;
-	other = ancestors__run(&s->ancestors, now);
+	other = ancestors__run(&s->ancestors, now, leave_stopped, s);
 	if (other < due)
 		due = other;
 	if (s->discover) {
@@ -503,12 +539,15 @@ static int wait_once(struct session *s)
 	}
 	ring_buffer__consume(s->violations);
 	ring_buffer__consume(s->life);
+	enforcer__settle(s->enforcer);
 	s->record_due = record__round(s->record, now);
 	for (int i = 0; i < n; i++) {
 		if (evs[i].data.u64 == WAKE_CALLER)
 			caller = true;
 		else if (evs[i].data.u64 == WAKE_FILES)
 			on_files(s);
+		else if (evs[i].data.u64 == WAKE_CONTROL)
+			control__run(s->control);
 		else if (evs[i].data.u64 < WAKE_VIOLATIONS)
 			on_pidfd(s, (pid_t)evs[i].data.u64);
 	}
@@ -561,6 +600,8 @@ static int open_output(struct session *s)
 	else
 		s->report.text = s->output;
 	s->report.procs = s->procs;
+	s->report.enforce = enforcer__decide;
+	s->report.enforce_arg = s->enforcer;
 	if (opts->history_stacks)
 		s->report.kept = &s->kept;
 	s->stories = opts->json && !s->report.json ? NULL : stories__new(&s->report);
@@ -618,6 +659,50 @@ static int assume_risk(struct session *s)
 	return 0;
 }
 
+void session__observe(struct session *s, bool observe, const char *by)
+{
+	if (enforcer__observe(s->enforcer, observe))
+		enforcement__switched(&s->report, observe, by);
+}
+
+bool session__enforces(const struct session *s)
+{
+	return s->opts->enforce.on;
+}
+
+unsigned int session__held(const struct session *s)
+{
+	return enforcer__held(s->enforcer);
+}
+
+static void on_command(void *arg, const char *command, char *answer, size_t n)
+{
+	struct session *s = arg;
+	bool observe = !strcmp(command, "observe");
+
+	if (observe || !strcmp(command, "enforce")) {
+		if (!session__enforces(s)) {
+			snprintf(answer, n, "error nothing is enforced: there was no --enforce");
+			return;
+		}
+		session__observe(s, observe, "the control socket");
+	} else if (strcmp(command, "status") != 0) {
+		snprintf(answer, n, "error unknown command; there are observe, enforce, status");
+		return;
+	}
+	enforce_counts__status(enforcer__counts(s->enforcer), enforcer__held(s->enforcer), answer,
+			       n);
+}
+
+static int open_control(struct session *s)
+{
+	int err = control__new(s->opts->enforce.control, on_command, s, &s->control);
+
+	if (!err && watch_fd(s, control__fd(s->control), WAKE_CONTROL))
+		err = refuse(ACL_EXIT_FAILED, "%s", strerror(errno));
+	return err;
+}
+
 static int open_all(struct session *s)
 {
 	int err;
@@ -630,10 +715,11 @@ static int open_all(struct session *s)
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->sym = symbolizer__new(0);
 	s->procs = procs__new();
+	s->enforcer = enforcer__new(s->opts);
 	if (libbpf_num_possible_cpus() < 0) /* the counts of each are summed up in the end */
 		return refuse(ACL_EXIT_FAILED,
 			      "cannot read how many CPUs there are: is /sys mounted?");
-	if (s->epoll < 0 || !s->sym || !s->procs)
+	if (s->epoll < 0 || !s->sym || !s->procs || !s->enforcer)
 		return refuse(ACL_EXIT_FAILED, "%s", strerror(errno));
 	err = open_output(s);
 	if (!err && s->opts->recording)
@@ -643,8 +729,11 @@ static int open_all(struct session *s)
 	s->skel = s->load.skel;
 	if (!err) {
 		s->kept.fd = bpf_map__fd(s->skel->maps.stacks);
+		enforcer__begin(s->enforcer, s->skel);
 		err = open_rings(s);
 	}
+	if (!err && s->opts->enforce.control)
+		err = open_control(s);
 	return err;
 }
 
@@ -652,6 +741,8 @@ static void free_all(struct session *s)
 {
 	discover__free(s->discover);
 	probes__free(s->probes);
+	enforcer__free(s->enforcer);
+	control__free(s->control);
 	ring_buffer__free(s->violations);
 	ring_buffer__free(s->life);
 	record__abandon(s->record);
@@ -917,6 +1008,7 @@ static int summarize(struct session *s)
 	stories__finish(s->stories);
 	s->summary.duration_ns = report__now() - s->started;
 	s->summary.counts = stories__counts(s->stories);
+	s->summary.enforced = enforcer__counts(s->enforcer);
 	err = leaks__print(s->leaks);
 	if (!err)
 		err = summary__print(&s->report, &s->summary);
@@ -933,7 +1025,8 @@ int session__close(struct session *s)
 {
 	int err, recorded, status = 0;
 
-	/* from here on nobody is stopped; who has been, goes on */
+	/* from here on nobody is stopped; who has been for us to look, goes on */
+	enforcer__end(s->enforcer);
 	probes__free_loaders(s->probes);
 	bpf_link__destroy(s->load.links[0]);
 	s->load.links[0] = NULL;
@@ -944,6 +1037,7 @@ int session__close(struct session *s)
 	/* what is in the recording is reported, too */
 	ring_buffer__consume(s->violations);
 	ring_buffer__consume(s->life);
+	enforcer__settle(s->enforcer);
 	err = summarize(s);
 	if (s->opts->error_exitcode >= 0 && stories__count(s->stories, ACL_LEVEL_ERROR))
 		status = s->opts->error_exitcode;

@@ -103,6 +103,14 @@ int session__watch_all(struct session *s, int interrupt);
 int session__canary(struct session *s, pid_t pid, int interrupt);
 
 /*
+ * Enforcement: whether anything was asked for; off and on again, reported with who wanted
+ * it; how many processes it keeps stopped now.
+ */
+bool session__enforces(const struct session *s);
+void session__observe(struct session *s, bool observe, const char *by);
+unsigned int session__held(const struct session *s);
+
+/*
  * Runs until `fd` (a pidfd, a signalfd; -1: none) is readable or until no
  * process is left in scope (never, where all are).  Returns 1 for the former, 0 for the latter, or
  * -errno.

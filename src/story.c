@@ -235,6 +235,8 @@ int stories__violation(struct stories *st, const struct acl_violation *v, size_t
 	}
 	st->nr++;
 	st->counts.n[v->rule][v->level][v->evidence]++;
+	if (st->cfg.enforce)
+		st->cfg.enforcement = st->cfg.enforce(st->cfg.enforce_arg, v, false);
 	if (st->cfg.json)
 		err = report_json__violation(&st->cfg, st->nr, v, &printed);
 	else

@@ -24,6 +24,7 @@
 #define STORIES_MAX 4096
 #define FOLLOWUP_DELAY_NS 100000000ULL
 
+struct enforcement;
 struct json;
 struct procs;
 struct stacks;
@@ -74,6 +75,14 @@ struct report_cfg {
 	 */
 	int64_t wall_offset_ns;
 	const struct story_sink *sink; /* NULL: nobody */
+	/*
+	 * Asked once for each violation: what was, or is now, done about it; NULL: nothing
+	 * ever is.  What it said of the one that is being reported.
+	 */
+	const struct enforcement *(*enforce)(void *arg, const struct acl_violation *v,
+					     bool suppressed);
+	void *enforce_arg;
+	const struct enforcement *enforcement;
 };
 
 struct story_counts {

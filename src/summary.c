@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 
+#include "enforcement.h"
 #include "escape.h"
 #include "json.h"
 #include "names.h"
@@ -248,6 +249,7 @@ static int print_text(const struct report_cfg *cfg, const struct summary *s)
 			   report__span(span, (int64_t)s->duration_ns));
 	for (int rule = 0; rule < ACL_RULE_MAX; rule++)
 		print_rule(&o, s, rule);
+	enforce_counts__print(&o, PREFIX, s->enforced);
 	return report_out__flush(&o);
 }
 
@@ -355,6 +357,7 @@ static int print_json(const struct report_cfg *cfg, const struct summary *s)
 	json__u64(j, "late_attaches", s->late_attaches);
 	json__double(j, "late_attach_max_us", (double)s->late_gap / 1000, 3);
 	put_violations(j, s);
+	enforce_counts__put(j, s->enforced);
 	put_calls(j, s);
 	put_objects(j, s);
 	put_lost(j, s);

@@ -10,6 +10,8 @@
 
 #include "story.h"
 
+struct enforce_counts;
+
 struct summary_library {
 	const char *path;	/* as found; escaped when printed */
 	const char *how;	/* how it was attached: "uprobe_multi", "perf" ...; NULL: unknown */
@@ -37,7 +39,8 @@ struct summary {
 	struct summary_objects bufs, bytes, events, streams;
 	const struct summary_library *libs;
 	size_t n_libs;
-	const struct story_counts *counts; /* NULL: none */
+	const struct story_counts *counts;     /* NULL: none */
+	const struct enforce_counts *enforced; /* NULL: nothing was to be done */
 };
 
 /* The last numbers of an incarnation. */

@@ -100,9 +100,28 @@ static int open_signals(void)
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Those of the signals that do not end the watch.  Returns whether one does. */
+static bool take_signals(struct session *s, int sfd)
+{
+	struct signalfd_siginfo si;
+	bool over = false;
+
+	while (read(sfd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGUSR1)
+			session__observe(s, true, "SIGUSR1");
+		else if (si.ssi_signo == SIGUSR2)
+			session__observe(s, false, "SIGUSR2");
+		else
+			over = true;
+	}
+	return over;
 }
 
 int command_watch(const struct options *opts)
@@ -129,7 +148,9 @@ int command_watch(const struct options *opts)
 		return err;
 	}
 	privileges__drop(); /* where that is refused, all goes on with more than it needs */
-	err = session__wait(s, sfd, -1);
+	do
+		err = session__wait(s, sfd, -1);
+	while (err == 1 && !take_signals(s, sfd));
 	if (err < 0 && err != -ECANCELED && err != -EINTR)
 		say("cannot wait for the processes: %s", strerror(-err));
 	ours = session__close(s);

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* Decisions, holds, and the switch. */
+#define _GNU_SOURCE
+#include "enforcer.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "records.h"
+#include "aclguard.skel.h"
+
+#include "ancestors.h"
+#include "exits.h"
+#include "options.h"
+#include "privileges.h"
+#include "procstatus.h"
+#include "report_text.h"
+
+#define DECIDED_MAX 64
+#define NUMBERS_TRIED 4096
+
+/*
+ * A group stop reaches all threads long before that, so who has run a second after
+ * one was continued.
+ */
+#define STOP_SURE_NS 1000000000ULL
+
+/* A thread that waits, stopped, and is to go on. */
+struct decided {
+	struct acl_stopped_key key;
+	uint64_t inc;
+	uint64_t time; /* of the stop, or shortly before */
+};
+
+struct enforcer {
+	struct aclguard_bpf *skel;
+	const struct options *opts;
+	struct enforce_counts counts;
+	struct enforcement last;
+	struct decided decided[DECIDED_MAX];
+	unsigned int n;
+	pid_t adopted; /* process that has a short stop of ours beside its own */
+	bool on;
+};
+
+void enforcer__configure(struct aclguard_bpf *skel, const struct options *opts)
+{
+	const struct enforce_options *o = &opts->enforce;
+
+	if (!o->on)
+		return;
+	skel->rodata->enforce_cfg = o->cfg;
+	bpf_map__set_max_entries(skel->maps.actions, ACL_CAP_ACTIONS);
+	bpf_map__set_max_entries(skel->maps.stopped, ACL_CAP_STOPPED);
+}
+
+struct enforcer *enforcer__new(const struct options *opts)
+{
+	struct enforcer *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return NULL;
+	e->opts = opts;
+	for (int rule = 0; rule < ACL_RULE_MAX; rule++)
+		e->counts.sig[rule] = opts->enforce.cfg.sig[rule];
+	return e;
+}
+
+void enforcer__begin(struct enforcer *e, struct aclguard_bpf *skel)
+{
+	e->skel = skel;
+	e->on = e->opts->enforce.on;
+}
+
+void enforcer__end(struct enforcer *e)
+{
+	if (e->on)
+		e->skel->bss->observe_only = 1;
+}
+
+/* ---- the table of stops ----------------------------------------------------- */
+
+/* Calls back for each until that returns not 0, which is returned. */
+static int each_stop(const struct enforcer *e,
+		     int (*fn)(void *arg, const struct acl_stopped_key *key,
+			       const struct acl_stopped *stop),
+		     void *arg)
+{
+	struct bpf_map *map = e->skel->maps.stopped;
+	struct acl_stopped_key keys[2], *prev = NULL, *cur = &keys[0];
+	struct acl_stopped stop;
+	int ret = 0;
+
+	while (e->on && !ret && !bpf_map__get_next_key(map, prev, cur, sizeof(*cur))) {
+		if (!bpf_map__lookup_elem(map, cur, sizeof(*cur), &stop, sizeof(stop), 0))
+			ret = fn(arg, cur, &stop);
+		prev = cur;
+		cur = prev == &keys[0] ? &keys[1] : &keys[0];
+	}
+	return ret;
+}
+
+static void forget_stop(struct enforcer *e, const struct acl_stopped_key *key)
+{
+	bpf_map__delete_elem(e->skel->maps.stopped, key, sizeof(*key), 0);
+}
+
+struct find {
+	pid_t pid;
+	uint64_t time; /* 0: any stop will do */
+	bool below;
+};
+
+static int find_stop(void *arg, const struct acl_stopped_key *key, const struct acl_stopped *stop)
+{
+	const struct find *f = arg;
+	pid_t tgid = (pid_t)key->tgid;
+
+	if (tgid != f->pid && !(f->below && ancestors__has(tgid, f->pid)))
+		return 0;
+	if (stop->ask || !f->time || stop->time + STOP_SURE_NS > f->time)
+		return 1;
+	return f->below && ancestors__is_stopped(tgid);
+}
+
+bool enforcer__keeps(const struct enforcer *e, pid_t pid, uint64_t time, bool below)
+{
+	struct find f = { .pid = pid, .time = time, .below = below };
+
+	return each_stop(e, find_stop, &f);
+}
+
+void enforcer__adopt_stop(struct enforcer *e, pid_t pid)
+{
+	e->adopted = pid;
+}
+
+void enforcer__returned(struct enforcer *e, pid_t tgid, pid_t tid)
+{
+	const struct acl_stopped_key key = { .tgid = (uint32_t)tgid, .tid = (uint32_t)tid };
+
+	if (e->on)
+		forget_stop(e, &key);
+}
+
+struct list {
+	pid_t pid; /* 0: all */
+	bool asks; /* only those */
+	size_t n;
+	struct acl_stopped_key keys[ACL_CAP_STOPPED];
+	uint64_t times[ACL_CAP_STOPPED];
+};
+
+static int list_stop(void *arg, const struct acl_stopped_key *key, const struct acl_stopped *stop)
+{
+	struct list *l = arg;
+
+	if ((l->pid && l->pid != (pid_t)key->tgid) || (l->asks && !stop->ask))
+		return 0;
+	l->times[l->n] = stop->time;
+	l->keys[l->n++] = *key;
+	return l->n == ACL_CAP_STOPPED;
+}
+
+/* What is kept of one process, or of all, is taken out only once all of it is known. */
+static struct list *list_stops(const struct enforcer *e, pid_t pid, bool asks)
+{
+	struct list *l = e->on ? calloc(1, sizeof(*l)) : NULL;
+
+	if (!l)
+		return NULL;
+	l->pid = pid;
+	l->asks = asks;
+	each_stop(e, list_stop, l);
+	return l;
+}
+
+void enforcer__gone(struct enforcer *e, pid_t tgid)
+{
+	struct list *l = enforcer__keeps(e, tgid, 0, false) ? list_stops(e, tgid, false) : NULL;
+
+	for (size_t i = 0; l && i < l->n; i++)
+		forget_stop(e, &l->keys[i]);
+	free(l);
+}
+
+unsigned int enforcer__held(const struct enforcer *e)
+{
+	struct list *l = list_stops(e, 0, false);
+	unsigned int n = 0;
+
+	for (size_t i = 0; l && i < l->n; i++) {
+		size_t before = 0;
+
+		while (l->keys[before].tgid != l->keys[i].tgid)
+			before++;
+		n += before == i && ancestors__is_stopped((pid_t)l->keys[i].tgid);
+	}
+	free(l);
+	return n;
+}
+
+/* ---- signals ------------------------------------------------------------------ */
+
+/* Of that very incarnation; -errno. */
+static int open_pidfd(const struct enforcer *e, uint32_t tgid, uint64_t inc)
+{
+	int fd = (int)syscall(SYS_pidfd_open, tgid, 0);
+	struct acl_proc p;
+
+	if (fd < 0)
+		return -errno;
+	/* its entry goes with it, so it was still there when the descriptor was made */
+	if (!bpf_map__lookup_elem(e->skel->maps.procs, &tgid, sizeof(tgid), &p, sizeof(p), 0) &&
+	    p.inc == inc)
+		return fd;
+	close(fd);
+	return -ESRCH;
+}
+
+/* To the process or, as the kernel side would do it, to its thread.  0 or -errno. */
+static int send_signal(const struct enforcer *e, const struct acl_violation *v, int sig)
+{
+	int fd, err;
+
+	fd = open_pidfd(e, v->h.tgid, v->h.inc);
+	if (fd < 0)
+		return fd;
+	privileges__raise();
+	/* stopped as it is, the thread cannot have gone and another taken its number */
+	err = acl_signal__is_for_thread((uint32_t)sig)
+		      ? (int)syscall(SYS_tgkill, v->h.tgid, v->h.tid, sig)
+		      : (int)syscall(SYS_pidfd_send_signal, fd, sig, NULL, 0);
+	err = err ? -errno : 0;
+	privileges__lower();
+	close(fd);
+	return err;
+}
+
+#define MASK(sig) (1ULL << ((sig)-1))
+
+/* Whether another stop has come meanwhile, which is not ours to end. */
+static bool is_stopped_otherwise(pid_t pid, bool own)
+{
+	struct procstatus st;
+	uint64_t stops = MASK(SIGTSTP) | MASK(SIGTTIN) | MASK(SIGTTOU);
+
+	if (procstatus__read(pid, &st))
+		return false;
+	/* stopped by one, another waits */
+	if (st.state == 'T' && !own)
+		stops |= MASK(SIGSTOP);
+	return (st.sig_pending | st.sig_shared) & stops;
+}
+
+static void go_on(const struct enforcer *e, const struct decided *d, bool own)
+{
+	int fd;
+
+	if (is_stopped_otherwise((pid_t)d->key.tgid, own))
+		return;
+	fd = open_pidfd(e, d->key.tgid, d->inc);
+	if (fd < 0)
+		return;
+	privileges__raise();
+	syscall(SYS_pidfd_send_signal, fd, SIGCONT, NULL, 0);
+	privileges__lower();
+	close(fd);
+}
+
+/* ---- decisions ------------------------------------------------------------------ */
+
+static bool action__is_young(const struct enforcer *e, struct acl_key *key, uint64_t now)
+{
+	uint64_t at;
+
+	return !bpf_map__lookup_elem(e->skel->maps.actions, key, sizeof(*key), &at, sizeof(at),
+				     0) &&
+	       now - at < ACL_ENFORCE_MINUTE;
+}
+
+/* As acl_actions__take() in the kernel has it. */
+static bool take_action(struct enforcer *e, uint64_t inc)
+{
+	struct acl_key next = { .inc = inc, .id = ACL_ACTIONS_NEXT }, key = { .inc = inc };
+	struct bpf_map *map = e->skel->maps.actions;
+	uint64_t now = report__now(), nr = ACL_ACTIONS_FIRST, limit = e->opts->enforce.cfg.limit;
+
+	bpf_map__lookup_elem(map, &next, sizeof(next), &nr, sizeof(nr), 0);
+	for (int i = 0; i < NUMBERS_TRIED; i++, nr++) {
+		key.id = nr - limit;
+		if (action__is_young(e, &key, now))
+			return false;
+		key.id = nr;
+		if (!bpf_map__update_elem(map, &key, sizeof(key), &now, sizeof(now), BPF_NOEXIST)) {
+			key.id = nr - limit;
+			bpf_map__delete_elem(map, &key, sizeof(key), 0);
+			nr++;
+			bpf_map__update_elem(map, &next, sizeof(next), &nr, sizeof(nr), BPF_ANY);
+			return true;
+		}
+	}
+	return false;
+}
+
+static struct acl_stopped_key key_of(const struct acl_violation *v)
+{
+	return (struct acl_stopped_key){ .tgid = v->h.tgid, .tid = v->h.tid };
+}
+
+static void let_go(struct enforcer *e, const struct acl_violation *v)
+{
+	if (e->n == DECIDED_MAX)
+		enforcer__settle(e);
+	e->decided[e->n++] = (struct decided){
+		.key = key_of(v),
+		.inc = v->h.inc,
+		.time = v->h.time,
+	};
+}
+
+/* It waits for what is decided here. */
+static void answer(struct enforcer *e, const struct acl_violation *v, bool suppressed)
+{
+	const struct acl_stopped kept = { .time = v->h.time };
+	const struct acl_stopped_key key = key_of(v);
+	struct enforcement *now = &e->last;
+	int err;
+
+	if (suppressed)
+		now->act = ACL_ACT_SUPPRESSED;
+	else if (e->counts.observing)
+		now->act = ACL_ACT_OBSERVING;
+	else if (!take_action(e, v->h.inc))
+		now->act = ACL_ACT_LIMITED;
+	else
+		now->act = ACL_ACT_SENT;
+	if (now->act == ACL_ACT_SENT && now->sig == SIGSTOP) {
+		bpf_map__update_elem(e->skel->maps.stopped, &key, sizeof(key), &kept, sizeof(kept),
+				     BPF_EXIST);
+		return;
+	}
+	if (now->act == ACL_ACT_SENT) {
+		err = send_signal(e, v, now->sig);
+		if (err) {
+			now->act = ACL_ACT_FAILED;
+			now->err = -err;
+		}
+	}
+	let_go(e, v);
+}
+
+/* What may come between the signal and its effect. */
+static void look(struct enforcer *e, const struct acl_violation *v)
+{
+	struct procstatus st;
+
+	if (procstatus__read_thread((pid_t)v->h.tgid, (pid_t)v->h.tid, &st))
+		return; /* gone: that was the effect */
+	e->last.tracer = st.tracer;
+	e->last.evasion = enforcement__evasion(&st, e->last.sig);
+}
+
+const struct enforcement *enforcer__decide(void *arg, const struct acl_violation *v,
+					   bool suppressed)
+{
+	struct enforcer *e = arg;
+
+	e->last = (struct enforcement){
+		.act = v->enforced.act < ACL_ACT_MAX ? v->enforced.act : ACL_ACT_NONE,
+		.sig = v->enforced.sig,
+		.err = v->enforced.err,
+	};
+	if (e->last.act == ACL_ACT_ASKED)
+		answer(e, v, suppressed);
+	else if (suppressed && e->last.act != ACL_ACT_SENT && e->last.act != ACL_ACT_NONE)
+		e->last.act = ACL_ACT_SUPPRESSED;
+	if (e->last.act == ACL_ACT_SENT)
+		look(e, v);
+	e->counts.n[v->rule][e->last.act]++;
+	if (e->last.act == ACL_ACT_SENT && e->last.sig == SIGSTOP &&
+	    (e->opts->json || e->opts->output))
+		say("process %u is stopped in thread %u and waits: look with `gdb -p %u', go on "
+		    "with `kill -CONT %u'",
+		    v->h.tgid, v->h.tid, v->h.tgid, v->h.tgid);
+	return &e->last;
+}
+
+void enforcer__dismiss(struct enforcer *e, const struct acl_violation *v)
+{
+	if (v->enforced.act == ACL_ACT_ASKED)
+		let_go(e, v);
+}
+
+static bool is_decided_again(const struct enforcer *e, unsigned int nr)
+{
+	for (unsigned int i = 0; i < e->n; i++)
+		if (i != nr && e->decided[i].key.tgid == e->decided[nr].key.tgid)
+			return true;
+	return false;
+}
+
+void enforcer__settle(struct enforcer *e)
+{
+	for (unsigned int i = 0; i < e->n; i++)
+		forget_stop(e, &e->decided[i].key);
+	for (unsigned int i = 0; i < e->n; i++) {
+		const struct decided *d = &e->decided[i];
+		pid_t pid = (pid_t)d->key.tgid;
+		bool own = e->adopted == pid || is_decided_again(e, i);
+
+		/* another thread of it may have been stopped to stay so, or still wait */
+		if (!enforcer__keeps(e, pid, d->time, false))
+			go_on(e, d, own);
+	}
+	e->n = 0;
+	e->adopted = 0;
+}
+
+void enforcer__confirm(struct enforcer *e, uint64_t inc)
+{
+	const struct acl_key key = { .inc = inc, .id = ACL_ACTIONS_WANTED };
+	const uint64_t yes = 1;
+
+	if (e->on && e->opts->enforce.cfg.confirm)
+		bpf_map__update_elem(e->skel->maps.actions, &key, sizeof(key), &yes, sizeof(yes),
+				     BPF_ANY);
+}
+
+/* ---- the switch and the end ------------------------------------------------------ */
+
+bool enforcer__observe(struct enforcer *e, bool observe)
+{
+	if (!e->on)
+		return false;
+	e->skel->bss->observe_only = observe;
+	e->counts.observing = observe;
+	return true;
+}
+
+const struct enforce_counts *enforcer__counts(const struct enforcer *e)
+{
+	return &e->counts;
+}
+
+/* Who has asked, and would not be answered any more. */
+static void release(struct enforcer *e, const struct acl_stopped_key *key, uint64_t time)
+{
+	struct decided d = { .key = *key, .time = time };
+	struct acl_proc p;
+
+	forget_stop(e, key);
+	if (bpf_map__lookup_elem(e->skel->maps.procs, &key->tgid, sizeof(key->tgid), &p, sizeof(p),
+				 0))
+		return;
+	d.inc = p.inc;
+	if (!enforcer__keeps(e, (pid_t)key->tgid, time, false))
+		go_on(e, &d, true);
+}
+
+void enforcer__free(struct enforcer *e)
+{
+	struct list *l;
+
+	if (!e)
+		return;
+	enforcer__settle(e);
+	l = list_stops(e, 0, true);
+	for (size_t i = 0; l && i < l->n; i++)
+		release(e, &l->keys[i], l->times[i]);
+	free(l);
+	free(e);
+}
