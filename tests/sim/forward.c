@@ -12,6 +12,7 @@
  *
  *  SIM_PROLOGUE=SIM_JMP    the jump alone (default)
  *               SIM_ENDBR  endbr64 / bti c first
+ *               SIM_ENDBRPUSH  the same, and what SIM_PUSH has after it
  *               SIM_PUSH   push %rbp / stp x29, x30 first
  *               SIM_SUB    sub $8, %rsp / sub sp first
  *               SIM_NOP    nop first
@@ -32,6 +33,7 @@
 #define SIM_NOP 4
 #define SIM_MOV 5
 #define SIM_CALL 6
+#define SIM_ENDBRPUSH 7
 
 #ifndef SIM_PROLOGUE
 #define SIM_PROLOGUE SIM_JMP
@@ -41,6 +43,8 @@
 
 #if SIM_PROLOGUE == SIM_ENDBR
 #define PROLOGUE "endbr64\n\t"
+#elif SIM_PROLOGUE == SIM_ENDBRPUSH
+#define PROLOGUE "endbr64\n\tpushq %rbp\n\tmovq %rsp, %rbp\n\tpopq %rbp\n\t"
 #elif SIM_PROLOGUE == SIM_PUSH
 #define PROLOGUE "pushq %rbp\n\tmovq %rsp, %rbp\n\tpopq %rbp\n\t"
 #elif SIM_PROLOGUE == SIM_SUB
@@ -78,6 +82,8 @@
 
 #if SIM_PROLOGUE == SIM_ENDBR
 #define PROLOGUE "hint #34\n\t"
+#elif SIM_PROLOGUE == SIM_ENDBRPUSH
+#define PROLOGUE "hint #34\n\tstp x29, x30, [sp, #-16]!\n\tldp x29, x30, [sp], #16\n\t"
 #elif SIM_PROLOGUE == SIM_PUSH
 #define PROLOGUE "stp x29, x30, [sp, #-16]!\n\tldp x29, x30, [sp], #16\n\t"
 #elif SIM_PROLOGUE == SIM_SUB

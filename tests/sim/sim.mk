@@ -17,7 +17,7 @@
 SIM_DIR	      := tests/sim
 SIM_OUT	      := $(BUILD)/sim
 SIM_CPPFLAGS  := -I$(SIM_DIR)/include -I$(SIM_DIR) -Iinclude -D_GNU_SOURCE
-SIM_PROLOGUES := jmp endbr push sub nop mov call
+SIM_PROLOGUES := jmp endbr endbrpush push sub nop mov call
 SIM_SRCS      := $(filter-out $(SIM_DIR)/forward.c,$(wildcard $(SIM_DIR)/*.c))
 SIM_OBJS      := $(patsubst $(SIM_DIR)/%.c,%.o,$(SIM_SRCS))
 SIM_PUB	      := $(addprefix $(SIM_OUT)/obj/pub/,$(SIM_OBJS))
