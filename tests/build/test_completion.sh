@@ -65,7 +65,7 @@ offer re
 exactly record replay
 result 'commands that begin so'
 
-for command in run watch record replay doctor; do
+for command in run watch record replay doctor control; do
 	offer $command --
 	exactly $("$ACLGUARD" $command --help | sed -n 's/^ .\{5\}\(--[a-z-]*=\{0,1\}\).*/\1/p')
 	result "$command: all options of its help"

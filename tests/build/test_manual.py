@@ -140,6 +140,7 @@ def check_statuses(tap, helps, pages):
         "record": live,
         "replay": statuses_of_help(helps["replay"]),
         "doctor": statuses_of_help(helps["doctor"], (0, 1, 2)),
+        "control": statuses_of_help(helps["control"]),
     }
     for command in sorted(told):
         wrong = same(told[command] & every, pages["aclguard-" + command].statuses(),

@@ -20,7 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
 
 PAGES = {f"usr/share/man/man1/aclguard{command}.1.gz"
-         for command in ("", "-run", "-watch", "-record", "-replay", "-doctor")}
+         for command in ("", "-run", "-watch", "-record", "-replay", "-doctor", "-control")}
 COMMON = PAGES | {"usr/bin/aclguard", "usr/share/bash-completion/completions/aclguard"}
 DEB = COMMON | {
     "usr/share/doc/aclguard/README.md.gz", "usr/share/doc/aclguard/changelog.Debian.gz",

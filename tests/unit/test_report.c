@@ -707,7 +707,7 @@ static void json_has_every_key(void **state)
 		"hazard",      "call",	 "program",    "pid",	    "tid",	 "time",
 		"time_ns",     "buffer", "pointer",    "copy",	    "stream",	 "poll",
 		"event",       "record", "ended",      "unsettled", "return",	 "stack",
-		"stack_error", "remedy", "latency_us", "ns_pid",    "container",
+		"stack_error", "remedy", "latency_us", "ns_pid",    "container", "enforcement",
 	};
 	const struct acl_violation empty = {
 		.h = { .type = ACL_REC_VIOLATION },
