@@ -61,9 +61,9 @@ _Static_assert(ACL_RULE_MAX <= 16, "a rule without an action");
  * The table of actions is filed by incarnation: the times of the last ones, by
  * their number, and these.
  */
-#define ACL_ACTIONS_NEXT (~0ULL)   /* number of the next one */
+#define ACL_ACTIONS_NEXT (~0ULL)       /* number of the next one */
 #define ACL_ACTIONS_FIRST (1ULL << 32) /* so that a limit can be taken off any number */
-#define ACL_ACTIONS_WANTED (~1ULL) /* user space has confirmed the incarnation */
+#define ACL_ACTIONS_WANTED (~1ULL)     /* user space has confirmed the incarnation */
 
 /* A thread whose process was stopped on its account, and is not known to have gone on. */
 struct acl_stopped_key {
