@@ -41,6 +41,10 @@ needs() {
 	test   cmd   python3             python3           python3
 	test   cmd   qemu-system-x86_64  qemu-system-x86   qemu-system-x86
 	test   cmd   qemu-system-aarch64 qemu-system-arm   qemu-system-aarch64
+	test   py    yaml                python3-yaml      python3-pyyaml
+	test   cmd   promtool            prometheus        golang-github-prometheus
+	test   cmd   systemd-analyze     systemd           systemd
+	lint   cmd   yamllint            yamllint          yamllint
 	lint   cmd   clang-format        clang-format      clang-tools-extra
 	lint   cmd   clang-tidy          clang-tidy        clang-tools-extra
 	lint   cmd   cppcheck            cppcheck          cppcheck
@@ -59,6 +63,8 @@ have() {
 	cmd)	# bpftool is in sbin, which an ordinary user's PATH lacks
 		PATH=$PATH:/usr/sbin:/sbin command -v "$2" >/dev/null ;;
 	file)	[ -e "/usr/include/$2" ] ;;
+	py)	# a module of Python's
+		python3 -c "import $2" 2>/dev/null ;;
 	rt)	# clang's own libraries: sanitizers, the fuzzer
 		[ -e "$(dirname "$(clang --print-libgcc-file-name --rtlib=compiler-rt 2>/dev/null)")/libclang_rt.$2-$(uname -m).a" ] ;;
 	lib)	pkg-config --exists "$(echo "$2" | sed 's/>=/ >= /')" 2>/dev/null || return 1
