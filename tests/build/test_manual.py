@@ -12,21 +12,11 @@ import shutil
 import subprocess
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
-ACLGUARD = os.environ.get("ACLGUARD", os.path.join(BUILD, "aclguard"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-OPTION = re.compile(r"(?:^|, )(--?[\w?][\w-]*)(?:[= ](\S+?))?(?=, -|$)")
+from checks import BUILD, ROOT, Tap, complaints, options_of_help, output, usage
 
-
-def output(*command):
-    return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
-
-
-def usage(*words):
-    env = {k: v for k, v in os.environ.items() if k != "ARGP_HELP_FMT"}
-    return subprocess.run([ACLGUARD, *words, "--help"], check=True, capture_output=True,
-                          text=True, env=env).stdout
+OPTION = re.compile(r"(?:^|, )(--?[\w?][\w.-]*)(?:[= ](\S+?))?(?=, -|$)")
 
 
 class Page:
@@ -57,17 +47,6 @@ class Page:
         return {int(tag) for tag in self.tags("EXIT STATUS") if tag.isdigit()}
 
 
-def options_of_help(text):
-    """As Page.options(): the option, and what its value is called or nothing."""
-    options = {}
-    for short, name, value in re.findall(r"^ {2,6}(?:(-\S), |)(--[\w-]+)(?:=(\S+))?", text,
-                                         re.M):
-        options[name] = value
-        if short:
-            options[short] = value
-    return options
-
-
 def statuses_of_help(text, low=(0,)):
     text = " ".join(text.split())
     found = set()
@@ -93,32 +72,6 @@ def same(left, right, what):
     """What each of two sets has that the other lacks, as lines."""
     return [f"{what}: only the program has {x}" for x in sorted(map(str, left - right))] + \
            [f"{what}: only the page has {x}" for x in sorted(map(str, right - left))]
-
-
-def complaints(*command):
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
-    said = [line for line in (run.stdout + run.stderr).splitlines() if line]
-    return said or ([f"{command[0]}: exit status {run.returncode}"] if run.returncode else [])
-
-
-class Tap:
-    def __init__(self):
-        self.n = self.failed = 0
-
-    def result(self, name, wrong):
-        self.n += 1
-        for line in wrong:
-            print("#", line)
-        self.failed += bool(wrong)
-        print(f"{'not ' if wrong else ''}ok {self.n} - {name}", flush=True)
-
-    def skip(self, name, why):
-        self.n += 1
-        print(f"ok {self.n} - {name} # SKIP {why}", flush=True)
-
-    def end(self):
-        print(f"1..{self.n}")
-        return 1 if self.failed else 0
 
 
 def check_options(tap, helps, pages):
