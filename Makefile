@@ -108,6 +108,8 @@ else
 O	  := $(BUILD)
 endif
 
+# src/static_pkcs11.c instead
+without_pkcs11 = $(if $(STATIC_LDFLAGS),$(filter-out -lp11-kit,$(1)),$(1))
 pc_libs = $(or $(shell $(PKG_CONFIG) $(if $(STATIC_LDFLAGS),--static) --libs $(1) 2>/dev/null),$(2))
 
 APP_CPPFLAGS = -Isrc -Iinclude -I$(BUILD) -DACLGUARD_VERSION=\"$(VERSION)\" \
@@ -117,7 +119,10 @@ APP_LIBS     = -l:libbpf.a -Wl,--as-needed \
 	       $(call pc_libs,libdw libelf zlib,-ldw -lelf -lz) \
 	       $(call pc_libs,json-c,-ljson-c) \
 	       $(call pc_libs,libcap-ng,-lcap-ng) \
-	       $(call pc_libs,libseccomp,-lseccomp) -pthread
+	       $(call pc_libs,libseccomp,-lseccomp) \
+	       $(call without_pkcs11,$(call pc_libs,libmicrohttpd gnutls,-lmicrohttpd -lgnutls)) \
+	       $(call pc_libs,yaml-0.1,-lyaml) \
+	       $(call pc_libs,libcrypt,-lcrypt) -pthread
 APP_CC	     = $(CC) $(SYSROOT_FLAGS) $(CPPFLAGS) $(APP_CPPFLAGS) $(CFLAGS) $(SAN_FLAGS) \
 	       $(STATIC_FLAGS) -pthread
 APP_LD	     = $(CC) $(SYSROOT_FLAGS) $(CFLAGS) $(SAN_FLAGS) $(STATIC_LDFLAGS) $(LDFLAGS)
@@ -195,8 +200,8 @@ $(LIB): $(filter-out $(O)/src/main.o,$(OBJS))
 	$(Q)mkdir -p $(@D)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# Said of a part of libcap-ng that we do not use.
-STATIC_SAID = in function .capng_change_id|Using .(initgroups|getpwuid). in statically
+# Said of parts of libcap-ng and GnuTLS that we do not use.
+STATIC_SAID = in function .(capng_change_id|_gnutls_find_config_path)|Using .(initgroups|getpwuid|getpwuid_r). in statically
 
 $(APP): $(OBJS)
 	$(call msg,LINK,$@)
@@ -220,7 +225,15 @@ $(UNIT_TESTS): %: %.o $(UNIT_HELPERS) $(LIB)
 	$(call msg,LINK,$@)
 	$(Q)$(APP_LD) $^ -lcmocka $(APP_LIBS) -o $@
 
--include $(wildcard $(BUILD)/*.d $(O)/src/*.d $(O)/unit/*.d)
+# Programs that integration tests drive, linked with the library.
+TEST_SERVERS := $(O)/integration/web_server
+$(TEST_SERVERS): $(O)/integration/%: tests/integration/%.c $(LIB) $(FLAGS)
+	$(call msg,LINK,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(APP_CC) -MMD -MP $< $(LIB) $(STATIC_LDFLAGS) $(LDFLAGS) $(APP_LIBS) \
+		$(if $(STATIC_LDFLAGS),$(LIB)) -o $@
+
+-include $(wildcard $(BUILD)/*.d $(O)/src/*.d $(O)/unit/*.d $(O)/integration/*.d)
 
 # --- tests ------------------------------------------------------------------
 
@@ -247,7 +260,7 @@ check:			## build everything and run all tests but the slow half of lint
 		echo; echo 'FAILED the build'; echo '0 passed, 1 failed'; exit 1; }
 	$(Q)$(TAP) $(TESTS_UNIT) $(TESTS_OTHER)
 
-check-objects: all unit $(SIM_TARGETS) $(SIM_CHECKS)
+check-objects: all unit $(TEST_SERVERS) $(SIM_TARGETS) $(SIM_CHECKS)
 check-programs: check-objects
 	$(Q)$(MAKE) SAN=1 unit
 

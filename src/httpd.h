@@ -96,17 +96,17 @@ void httpd__reload(struct httpd *h);
 const char *httpd__address(const struct httpd *h, size_t n);
 
 enum httpd_outcome {
-	HTTPD_OK,	    /* 2xx */
+	HTTPD_OK,	    /* 2xx and 3xx */
 	HTTPD_UNAUTHORIZED, /* 401 */
-	HTTPD_CLIENT_ERROR, /* other 4xx; of those that the library finds, none */
-	HTTPD_SERVER_ERROR, /* 5xx, as a page gives it */
-	HTTPD_BUSY,	    /* 503: too much waits to be taken */
+	HTTPD_CLIENT_ERROR, /* other 4xx, but for those that the library finds by itself */
+	HTTPD_SERVER_ERROR, /* 5xx */
 	HTTPD_OUTCOME_MAX,
 };
 
 /* What happened so far; may be asked for by any thread at any time. */
 struct httpd_counts {
 	uint64_t requests[HTTPD_OUTCOME_MAX];
+	uint64_t busy;	       /* of the server errors: too much had to be kept already */
 	uint64_t accepted;     /* connections */
 	uint64_t overdue;      /* connections that were closed because time was up */
 	uint64_t evicted;      /* the same, earlier, because others waited for a place */

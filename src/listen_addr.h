@@ -12,15 +12,22 @@
 #ifndef ACLGUARD_LISTEN_ADDR_H
 #define ACLGUARD_LISTEN_ADDR_H
 
+#include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
 struct listen_addr {
-	struct sockaddr_storage sa;
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		struct sockaddr_un un;
+	};
 	socklen_t len;
-	int fallback; /* of :PORT, where there is no IPv6: all of IPv4 */
+	bool all; /* :PORT, which is [::]:PORT, or 0.0.0.0:PORT where there is no IPv6 */
 };
 
 /* Returns 0 or -EINVAL with the reason, a sentence, in why. */
@@ -28,9 +35,9 @@ int listen_addr__parse(const char *text, struct listen_addr *a, char *why, size_
 
 /* A socket that listens. */
 struct listener {
-	int fd; /* -1: none */
-	char name[sizeof("unix:") + sizeof(((struct sockaddr_un *)0)->sun_path)];
-	dev_t dev; /* of a unix socket, so that no other is removed */
+	int fd;		/* -1: none */
+	char name[128]; /* the address, with the port that was chosen for :0 */
+	dev_t dev;	/* of a unix socket, so that no other is removed */
 	ino_t ino;
 };
 

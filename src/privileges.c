@@ -68,3 +68,10 @@ void privileges__lower(void)
 	if (!--raised && dropped)
 		apply(false);
 }
+
+int privileges__none(void)
+{
+	/* libcap-ng, too, keeps what it changes by thread */
+	capng_clear(CAPNG_SELECT_CAPS);
+	return capng_apply(CAPNG_SELECT_CAPS) ? -EPERM : 0;
+}

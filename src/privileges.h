@@ -7,7 +7,7 @@
  * without.
  *
  * Before privileges__drop() nothing here has an effect.  Capabilities are of a
- * thread: all of it is for the main one, and threads that it makes inherit.
+ * thread: what is not said of another is for the main one; threads that it makes inherit.
  */
 #ifndef ACLGUARD_PRIVILEGES_H
 #define ACLGUARD_PRIVILEGES_H
@@ -18,5 +18,8 @@ int privileges__drop(void);
 /* In pairs, which may be nested. */
 void privileges__raise(void);
 void privileges__lower(void);
+
+/* Of a thread that was made: gives up all of them.  Returns 0 or -EPERM. */
+int privileges__none(void);
 
 #endif /* ACLGUARD_PRIVILEGES_H */

@@ -36,6 +36,10 @@ needs() {
 	build  file  uthash.h            uthash-dev        uthash-devel
 	build  lib   libcap-ng           libcap-ng-dev     libcap-ng-devel
 	build  lib   libseccomp          libseccomp-dev    libseccomp-devel
+	build  lib   libmicrohttpd>=0.9.73 libmicrohttpd-dev libmicrohttpd-devel
+	build  lib   gnutls>=3.6.4       libgnutls28-dev   gnutls-devel
+	build  lib   yaml-0.1            libyaml-dev       libyaml-devel
+	build  lib   libcrypt>=4.3       libcrypt-dev      libxcrypt-devel
 	test   lib   cmocka>=1.1.5       libcmocka-dev     libcmocka-devel
 	test   rt    fuzzer              libclang-rt-dev   compiler-rt
 	test   cmd   python3             python3           python3
@@ -208,5 +212,5 @@ else
 	say "the names on openEuler and Fedora: $(column 3)"
 	say "the names on Debian: $(column 2)"
 fi
-say "least versions: clang 12, bpftool 6, libbpf 1.3 with libbpf.a, elfutils 0.180, json-c 0.13, cmocka 1.1.5"
+say "least versions: clang 12, bpftool 6, libbpf 1.3 with libbpf.a, elfutils 0.180, json-c 0.13, libmicrohttpd 0.9.73, gnutls 3.6.4, cmocka 1.1.5"
 exit 1

@@ -39,11 +39,11 @@ ID=unknown
 	die 1 "made on Debian only; elsewhere name one of your own: make SYSROOT=DIR (or none: SYSROOT=)"
 
 # The same everywhere, and old: what is built runs with newer libraries, too.  libbpf as
-# in deps.sh; the rest is what libdw.a needs.  elfutils stays that of the release: the
+# in deps.sh; the rest is what libdw.a and libgnutls.a need.  elfutils stays that of the release: the
 # archives of 0.192, in the backports and in Debian 13, lack eu_search_tree_init().
 suites="bookworm bookworm-updates bookworm-security bookworm-backports"
 packages="$(sh "$(dirname "$0")/deps.sh" --libraries | sed 's,^libbpf-dev$,&/bookworm-backports,')
-	libbz2-dev liblzma-dev"
+	libbz2-dev liblzma-dev libunistring-dev libgmp-dev"
 
 state=$cache/apt-$arch
 mkdir -p "$state" || exit 1
