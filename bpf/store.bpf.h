@@ -87,6 +87,12 @@ struct {
 	__uint(value_size, ACL_KEPT_MAX * sizeof(__u64));
 } stacks SEC(".maps");
 
+/* Stacks to be unwound, where they are copied; the loader makes it larger then. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 * 1024);
+} dumps SEC(".maps");
+
 #define ACL_TABLE(name, map, value_type)                                             \
 	ACL_FN value_type *acl_##name##__get(struct acl_env *env, __u64 id)          \
 	{                                                                            \
@@ -276,6 +282,67 @@ ACL_FN struct acl_violation *acl_violation__begin(struct acl_env *env)
 	return v;
 }
 
+#if defined(__TARGET_ARCH_x86)
+ACL_FN void acl_dump__regs(struct acl_dump *d, const struct pt_regs *ctx)
+{
+	d->pc = ctx->rip;
+	d->regs[0] = ctx->rax;
+	d->regs[1] = ctx->rdx;
+	d->regs[2] = ctx->rcx;
+	d->regs[3] = ctx->rbx;
+	d->regs[4] = ctx->rsi;
+	d->regs[5] = ctx->rdi;
+	d->regs[6] = ctx->rbp;
+	d->regs[7] = ctx->rsp;
+	d->regs[8] = ctx->r8;
+	d->regs[9] = ctx->r9;
+	d->regs[10] = ctx->r10;
+	d->regs[11] = ctx->r11;
+	d->regs[12] = ctx->r12;
+	d->regs[13] = ctx->r13;
+	d->regs[14] = ctx->r14;
+	d->regs[15] = ctx->r15;
+}
+#else
+ACL_FN void acl_dump__regs(struct acl_dump *d, const struct pt_regs *ctx)
+{
+	const struct user_pt_regs *regs = (const struct user_pt_regs *)ctx;
+
+	d->pc = regs->pc;
+	for (int i = 0; i < 31; i++)
+		d->regs[i] = regs->regs[i];
+	d->regs[ACL_DUMP_SP] = regs->sp;
+}
+#endif
+
+/*
+ * Registers and stack for unwinding in user space.  A read that meets one byte that
+ * is not there fails as a whole, so the stack is read in pieces that lie in one page
+ * each: what follows its end, or was never touched, costs no other piece.  Sizes are
+ * constants to the verifier, for the configuration is read-only data.
+ */
+static __attribute__((noinline)) int acl_dump__send(struct pt_regs *ctx, __u64 inc, __u64 id)
+{
+	__u64 base = PT_REGS_SP(ctx) & ~(ACL_DUMP_PIECE - 1ULL);
+	struct acl_dump *d;
+
+	d = bpf_ringbuf_reserve(&dumps, sizeof(*d) + cfg.pieces * ACL_DUMP_PIECE, 0);
+	if (!d)
+		return 0;
+	acl_head__fill(&d->h, ACL_REC_DUMP, inc, bpf_ktime_get_ns());
+	d->id = id;
+	acl_dump__regs(d, ctx);
+	d->pieces = cfg.pieces;
+	for (int i = 0; i < ACL_DUMP_PIECES_MAX; i++) {
+		if (i >= cfg.pieces)
+			break;
+		d->err[i] = bpf_probe_read_user(d->stack + i * ACL_DUMP_PIECE, ACL_DUMP_PIECE,
+						(void *)(base + i * ACL_DUMP_PIECE));
+	}
+	bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);
+	return 1;
+}
+
 /*
  * The immediate caller is missing from the kernel's own walk at a function's
  * first instruction, so its return address goes along.  On x86-64 it is on
@@ -295,7 +362,15 @@ ACL_FN void acl_violation__end(struct acl_env *env, struct acl_violation *v)
 #else
 		v->ret_addr = PT_REGS_RET(ctx);
 #endif
-		len = bpf_get_stack(ctx, v->stack, sizeof(v->stack), BPF_F_USER_STACK);
+		len = bpf_get_stack(ctx, v->stack, cfg.frames * sizeof(v->stack[0]),
+				    BPF_F_USER_STACK);
+	}
+	/* before the violation, whose reader then finds it */
+	if (cfg.pieces) {
+		if (acl_dump__send(ctx, v->h.inc, v->id))
+			v->h.more = ACL_HAS_DUMP;
+		else
+			acl_loss(env, ACL_L_DUMP);
 	}
 	v->stack_len = len;
 	acl_enforce(env, v);

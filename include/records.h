@@ -20,6 +20,17 @@
 _Static_assert(ACL_C_MAX <= 0xff, "a call takes a byte in an object");
 _Static_assert(ACL_CAP_STACKS <= 0xffff, "a stack takes two, its number plus 1");
 
+/* A copy of a stack is made of pieces, each of which was readable or not. */
+#define ACL_DUMP_PIECE 4096
+#define ACL_DUMP_PIECES_MAX 17 /* 64 KiB, and what lies below the stack pointer in its piece */
+#if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
+#define ACL_DUMP_REGS 32 /* x0 to x30, sp */
+#define ACL_DUMP_SP 31
+#else
+#define ACL_DUMP_REGS 16 /* rax rdx rcx rbx rsi rdi rbp rsp r8 to r15 */
+#define ACL_DUMP_SP 7
+#endif
+
 enum acl_rec {
 	ACL_REC_VIOLATION = 1, /* struct acl_violation */
 	ACL_REC_RELEASED,      /* struct acl_sequel: what the judged release returned */
@@ -35,6 +46,8 @@ enum acl_rec {
 	ACL_REC_LEAVE,	     /* struct acl_trace_leave */
 	ACL_REC_BATCH,	     /* struct acl_trace_enter: one copy of a batch, before its LEAVE */
 	ACL_REC_THREAD_EXIT, /* struct acl_head */
+	/* only where stacks are unwound in user space, and through a ring of their own: */
+	ACL_REC_DUMP, /* struct acl_dump */
 };
 
 struct acl_head {
@@ -57,9 +70,12 @@ struct acl_gone {
 	struct acl_proc proc; /* as it was last */
 };
 
+/* `more` of a violation: a dump of the same id was sent before it. */
+#define ACL_HAS_DUMP 1U
+
 /* Filled by the state machine; stack, comm and registers by the store. */
 struct acl_violation {
-	struct acl_head h; /* time: entry of the judged call */
+	struct acl_head h; /* time: entry of the judged call; more: 0 or ACL_HAS_DUMP */
 	__u64 id;
 	__u32 suspects; /* mask of 1 << enum acl_suspect */
 	__u16 call;	/* the judged call */
@@ -107,6 +123,18 @@ struct acl_violation {
 	__u64 stack[ACL_STACK_MAX];
 };
 
+/* What unwinding in user space needs of a thread at a violation. */
+struct acl_dump {
+	struct acl_head h;
+	__u64 id; /* of the violation */
+	__u64 pc;
+	__u64 regs[ACL_DUMP_REGS]; /* by the numbers that DWARF gives them */
+	__u32 pieces;		   /* of the stack that follow, from that of the stack pointer up */
+	__s8 err[ACL_DUMP_PIECES_MAX]; /* of each: 0, or it could not be read */
+	__u8 _pad[3];
+	__u8 stack[];
+};
+
 /* `ret` of a sequel: the return was not seen, it is merely over */
 #define ACL_RET_UNSEEN (-0x7fffffff - 1)
 
@@ -121,15 +149,16 @@ struct acl_sequel {
 
 /* What the loader tells the kernel side before it starts. */
 struct acl_cfg {
-	__u64 window; /* ns after which a poll counts as old */
-	__u32 rules;  /* mask of ACL_RULE_BIT() that are wanted */
-	__u8 strict;  /* notes are wanted, too */
-	__u8 stacks;  /* a user stack goes with a violation */
-	__u8 all;     /* every process is in scope */
-	__u8 follow;  /* children of a process in scope are in scope */
-	__u8 record;  /* every call goes up through the trace ring */
-	__u8 history; /* the stacks of what leads to a report are kept */
-	__u8 _pad[2];
+	__u64 window;	     /* ns after which a poll counts as old */
+	__u32 rules;	     /* mask of ACL_RULE_BIT() that are wanted */
+	__u8 strict;	     /* notes are wanted, too */
+	__u8 stacks;	     /* a user stack goes with a violation */
+	__u8 all;	     /* every process is in scope */
+	__u8 follow;	     /* children of a process in scope are in scope */
+	__u8 record;	     /* every call goes up through the trace ring */
+	__u8 history;	     /* the stacks of what leads to a report are kept */
+	__u8 frames;	     /* of a violation's stack at most; up to ACL_STACK_MAX */
+	__u8 pieces;	     /* of the stack that are copied at a violation; 0: none */
 	__u32 loader_signal; /* sent to a process in scope when its loader maps, 0: none */
 	/* where sched_process_fork and _exit keep their fields; 0: not known */
 	__u16 fork_child;

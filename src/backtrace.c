@@ -3,7 +3,10 @@
 #include "backtrace.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "dumps.h"
 #include "stacks.h"
 #include "story.h"
 
@@ -15,6 +18,9 @@ static void begin(struct backtrace *bt, bool at_return)
 	bt->at_return = at_return;
 	bt->named = false;
 	bt->err = 0;
+	bt->unwound = false;
+	bt->end = UNWIND_WHOLE;
+	bt->end_module = NULL;
 }
 
 static void add(struct backtrace *bt, uint64_t addr)
@@ -34,13 +40,45 @@ bool backtrace__is_at_return(unsigned int rule)
 	       rule == ACL_RULE_COPY_AFTER_FREE;
 }
 
-void backtrace__take(const struct report_cfg *cfg, const struct acl_violation *v,
+static void note_end(const struct report_cfg *cfg, pid_t pid, const struct unwind *u,
 		     struct backtrace *bt)
+{
+	struct sym_place at;
+
+	bt->unwound = true;
+	bt->end = u->end;
+	if (u->end != UNWIND_NO_CFI && u->end != UNWIND_BAD_CFI)
+		return;
+	symbolizer__place(cfg->sym, pid, u->end_addr, &at);
+	if (at.module)
+		bt->end_module = strdup(at.module);
+}
+
+/* False: it was not asked for, or what it takes did not come. */
+static bool unwind(const struct report_cfg *cfg, const struct acl_violation *v,
+		   struct backtrace *bt)
+{
+	const struct acl_dump *d;
+	struct unwind u;
+
+	if (!cfg->dumps)
+		return false;
+	d = v->h.more & ACL_HAS_DUMP ? dumps__find(cfg->dumps, v->id) : NULL;
+	if (!d) {
+		bt->end = UNWIND_LOST;
+		return false;
+	}
+	unwinder__walk(cfg->unwinder, d, bt->at_return, cfg->stack_depth, &u);
+	for (unsigned int i = 0; i < u.n; i++)
+		add(bt, u.addr[i]);
+	note_end(cfg, (pid_t)v->h.tgid, &u, bt);
+	return true;
+}
+
+static void take_walked(const struct acl_violation *v, struct backtrace *bt)
 {
 	unsigned int n = 0, i = 0;
 
-	(void)cfg;
-	begin(bt, backtrace__is_at_return(v->rule));
 	if (v->stack_len < 0)
 		bt->err = v->stack_len >= -ERRNO_MAX ? v->stack_len : -EINVAL;
 	else
@@ -56,6 +94,29 @@ void backtrace__take(const struct report_cfg *cfg, const struct acl_violation *v
 		add(bt, v->ret_addr);
 	while (i < n)
 		add(bt, v->stack[i++]);
+}
+
+void backtrace__take(const struct report_cfg *cfg, const struct acl_violation *v,
+		     struct backtrace *bt)
+{
+	begin(bt, backtrace__is_at_return(v->rule));
+	if (!unwind(cfg, v, bt))
+		take_walked(v, bt);
+}
+
+const char *backtrace__end_words(const struct backtrace *bt)
+{
+	static const char *const words[UNWIND_END_MAX] = {
+		[UNWIND_DEPTH] = "no more frames were asked for, see --stack-depth",
+		[UNWIND_COPY] = "the copy of the stack ends here, see --stack-bytes",
+		[UNWIND_NO_CFI] = "no unwind information",
+		[UNWIND_BAD_CFI] = "unwind information that makes no sense",
+		[UNWIND_NO_CODE] = "nothing is mapped there",
+		[UNWIND_RETPROBE] = "a return probe has taken the caller's place",
+		[UNWIND_LOST] = "by frame pointers: the copy of the stack was lost",
+	};
+
+	return bt->end < UNWIND_END_MAX ? words[bt->end] : NULL;
 }
 
 void backtrace__kept(const struct report_cfg *cfg, uint32_t nr, struct backtrace *bt)
@@ -87,5 +148,6 @@ void backtrace__clear(struct backtrace *bt)
 {
 	for (unsigned int i = 0; i < bt->n; i++)
 		sym_result__clear(&bt->f[i].sym);
+	free(bt->end_module);
 	begin(bt, false);
 }

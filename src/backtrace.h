@@ -4,7 +4,7 @@
  * and the JSON report, sites and suppressions all see the same one, and each name
  * is looked up once.
  *
- *	backtrace__take(cfg, v, &bt);	cheap: no file is opened, nothing is allocated
+ *	backtrace__take(cfg, v, &bt);	cheap, unless the stack is to be unwound
  *	...				the headline goes out
  *	backtrace__name(cfg, pid, &bt);	as often as wanted, does it once
  *	backtrace__clear(&bt);		always, also where it was never named
@@ -18,6 +18,7 @@
 
 #include "records.h"
 #include "symbols.h"
+#include "unwind.h"
 
 /* The instruction and the return address may come on top of what was walked. */
 #define BACKTRACE_MAX (ACL_STACK_MAX + 2)
@@ -34,7 +35,10 @@ struct backtrace {
 	unsigned int n;
 	bool at_return; /* frame 0 is a return address, too: the call was over */
 	bool named;
-	int err; /* -errno of the walk; what is known without it is in f */
+	int err; /* -errno of the kernel's walk; what is known without it is in f */
+	bool unwound;	     /* in user space; otherwise by frame pointers, in the kernel */
+	enum unwind_end end; /* of one that was to be unwound: why it is not longer */
+	char *end_module;    /* the file that it ended at, raw; NULL: none, or not known */
 	struct backtrace_frame f[BACKTRACE_MAX]; /* innermost first; only n of them are set */
 };
 
@@ -44,6 +48,9 @@ struct backtrace {
  */
 void backtrace__take(const struct report_cfg *cfg, const struct acl_violation *v,
 		     struct backtrace *bt);
+
+/* For people, why a stack that was to be unwound is not longer; NULL where it is whole. */
+const char *backtrace__end_words(const struct backtrace *bt);
 
 /* A stack that was kept when its call returned (see stacks.h); empty if it was not. */
 void backtrace__kept(const struct report_cfg *cfg, uint32_t nr, struct backtrace *bt);

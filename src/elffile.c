@@ -364,6 +364,28 @@ int elffile__offset_to_addr(const struct elffile *ef, uint64_t offset, uint64_t 
 	return 0;
 }
 
+int elffile__read_addr(const struct elffile *ef, uint64_t addr, void *buf, size_t n)
+{
+	const Elf64_Phdr *ph = segment_at_addr(ef, addr, n, 0);
+
+	return ph ? read_at(ef, ph->p_offset + (addr - ph->p_vaddr), buf, n) : -ENOENT;
+}
+
+int elffile__segment(const struct elffile *ef, uint32_t type, struct elffile_part *out)
+{
+	size_t i;
+
+	for (i = 0; i < ef->phnum; i++) {
+		const Elf64_Phdr *ph = &ef->phdrs[i];
+
+		if (ph->p_type != type)
+			continue;
+		*out = (struct elffile_part){ ph->p_vaddr, ph->p_offset, ph->p_filesz };
+		return 0;
+	}
+	return -ENOENT;
+}
+
 ssize_t elffile__read_code(struct elffile *ef, uint64_t offset, void *buf, size_t n)
 {
 	const Elf64_Phdr *ph = segment_at_offset(ef, offset, PF_X);
@@ -750,6 +772,20 @@ int elffile__has_section(struct elffile *ef, const char *name)
 	if (find_section(ef, name, &err))
 		return 1;
 	return err == -ENOENT ? 0 : err;
+}
+
+int elffile__section(struct elffile *ef, const char *name, struct elffile_part *out)
+{
+	const Elf64_Shdr *sh;
+	int err;
+
+	sh = find_section(ef, name, &err);
+	if (!sh)
+		return err;
+	if (sh->sh_type == SHT_NOBITS || !(sh->sh_flags & SHF_ALLOC))
+		return -ENOENT;
+	*out = (struct elffile_part){ sh->sh_addr, sh->sh_offset, sh->sh_size };
+	return 0;
 }
 
 ssize_t elffile__read_section(struct elffile *ef, const char *name, void *buf, size_t n)

@@ -143,6 +143,25 @@ int elffile__defines_acl(struct elffile *ef);
 ssize_t elffile__read_string(struct elffile *ef, uint64_t offset, uint64_t end, char *buf,
 			     size_t n);
 
+/*
+ * Where in the file, and at which address as linked, something is.  Compared with
+ * nothing: it is what the file says.
+ */
+struct elffile_part {
+	uint64_t addr;
+	uint64_t offset;
+	uint64_t size; /* in bytes, of what the file holds */
+};
+
+/* The first segment of a type (PT_*).  -ENOENT: there is none. */
+int elffile__segment(const struct elffile *ef, uint32_t type, struct elffile_part *out);
+
+/* The first section of this exact name, if it is one that is loaded; or -ENOENT. */
+int elffile__section(struct elffile *ef, const char *name, struct elffile_part *out);
+
+/* Exactly n bytes that a PT_LOAD segment has at an address as linked; -ENOENT: none has. */
+int elffile__read_addr(const struct elffile *ef, uint64_t addr, void *buf, size_t n);
+
 /* Between addresses as linked and offsets in the file, through the PT_LOAD headers. */
 int elffile__addr_to_offset(const struct elffile *ef, uint64_t addr, uint64_t *offset);
 int elffile__offset_to_addr(const struct elffile *ef, uint64_t offset, uint64_t *addr);

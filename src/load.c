@@ -19,6 +19,7 @@
 #include "records.h"
 #include "aclguard.skel.h"
 
+#include "dumps.h"
 #include "enforcer.h"
 #include "exits.h"
 #include "kernel.h"
@@ -165,6 +166,21 @@ static int explain(int err)
 	return kernel__explain("load aclguard's BPF programs", err);
 }
 
+static void configure_stacks(struct load *ld, const struct options *opts)
+{
+	struct acl_cfg *cfg = &ld->skel->rodata->cfg;
+
+	cfg->stacks = opts->stacks;
+	cfg->frames = (uint8_t)opts->stack_depth;
+	cfg->history = opts->history_stacks;
+	if (cfg->history)
+		bpf_map__set_max_entries(ld->skel->maps.stacks, ACL_CAP_STACKS);
+	if (!opts->dwarf)
+		return;
+	cfg->pieces = dumps__pieces(opts->stack_bytes);
+	bpf_map__set_max_entries(ld->skel->maps.dumps, dumps__ring(opts->stack_bytes));
+}
+
 static void configure(struct load *ld, const struct options *opts, int *fork_id, int *exit_id)
 {
 	struct acl_cfg *cfg = &ld->skel->rodata->cfg;
@@ -172,17 +188,14 @@ static void configure(struct load *ld, const struct options *opts, int *fork_id,
 	cfg->window = opts->window;
 	cfg->rules = opts->rules;
 	cfg->strict = opts->strict;
-	cfg->stacks = opts->stacks;
 	cfg->follow = 1;
 	cfg->all = opts->all;
 	if (cfg->all)
 		bpf_map__set_max_entries(ld->skel->maps.targets, ACL_CAP_TARGETS_ALL);
 	cfg->record = opts->recording != NULL;
-	cfg->history = opts->history_stacks;
-	if (cfg->history)
-		bpf_map__set_max_entries(ld->skel->maps.stacks, ACL_CAP_STACKS);
 	if (cfg->record)
 		bpf_map__set_max_entries(ld->skel->maps.trace, opts->trace_ring);
+	configure_stacks(ld, opts);
 	cfg->loader_signal = SIGSTOP;
 	cfg->self = (uint32_t)getpid();
 	cfg->task_pid = find_task_pid();

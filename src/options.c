@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dumps.h"
 #include "exits.h"
 #include "record.h"
 #include "rules.h"
@@ -28,6 +29,8 @@ enum {
 	OPT_STRICT,
 	OPT_JSON,
 	OPT_STACKS,
+	OPT_STACK_BYTES,
+	OPT_STACK_DEPTH,
 	OPT_HISTORY_STACKS,
 	OPT_SECCOMP_RISK,
 	OPT_OUTPUT,
@@ -182,7 +185,13 @@ static const struct argp_option report_options[] = {
 };
 
 static const struct argp_option stacks_options[] = {
-	{ "stacks", OPT_STACKS, "HOW", 0, "none: take no stacks; fp: by frame pointers (default)",
+	{ "stacks", OPT_STACKS, "HOW", 0,
+	  "none: take no stacks; dwarf: by what the files say of their frames, right without "
+	  "frame pointers, too; fp: by frame pointers (default)",
+	  2 },
+	{ "stack-bytes", OPT_STACK_BYTES, "SIZE", 0,
+	  "With --stacks=dwarf: how much of the stack is copied (1K to 64K, default 16K)", 2 },
+	{ "stack-depth", OPT_STACK_DEPTH, "N", 0, "Frames of a stack at most (1 to 64, default 64)",
 	  2 },
 	{ "history-stacks", OPT_HISTORY_STACKS, NULL, 0,
 	  "Keep the stacks of allocations, copies, records, queries and releases, and show those "
@@ -195,10 +204,53 @@ static const struct argp_option stacks_options[] = {
 	{}
 };
 
+static void parse_stack_bytes(struct options *opts, const char *arg, struct argp_state *state)
+{
+	unsigned long val;
+	char *end;
+
+	errno = 0;
+	val = strtoul(arg, &end, 10);
+	if (val <= DUMPS_BYTES_MAX && *end == 'K') {
+		val <<= 10;
+		end++;
+	}
+	if (errno || *end || end == arg || arg[0] == '-' || val < DUMPS_BYTES_MIN ||
+	    val > DUMPS_BYTES_MAX)
+		argp_error(state, "'%s' is not a part of a stack to copy: 1K to 64K", arg);
+	opts->stack_bytes = (uint32_t)val;
+	opts->stack_bytes_given = true;
+}
+
+/* "dwarf,BYTES" as perf has it, too. */
+static void parse_stacks_how(struct options *opts, const char *arg, struct argp_state *state)
+{
+	if (!strncmp(arg, "dwarf,", 6))
+		parse_stack_bytes(opts, arg + 6, state);
+	else if (strcmp(arg, "none") != 0 && strcmp(arg, "fp") != 0 && strcmp(arg, "dwarf") != 0)
+		argp_error(state, "--stacks takes none, fp or dwarf, not '%s'", arg);
+	opts->stacks = strcmp(arg, "none") != 0;
+	opts->dwarf = arg[0] == 'd';
+}
+
 static error_t parse_stacks(int key, char *arg, struct argp_state *state)
 {
 	struct options *opts = state->input;
 
+	if (key == OPT_STACK_BYTES) {
+		parse_stack_bytes(opts, arg, state);
+		return 0;
+	}
+	if (key == OPT_STACK_DEPTH) {
+		opts->stack_depth = (unsigned int)parse_number(arg, 1, ACL_STACK_MAX,
+							       "a number of frames", state);
+		return 0;
+	}
+	if (key == ARGP_KEY_END) {
+		if (opts->stack_bytes_given && !opts->dwarf)
+			argp_error(state, "--stack-bytes needs --stacks=dwarf");
+		return 0;
+	}
 	if (key == OPT_HISTORY_STACKS) {
 		opts->history_stacks = true;
 		return 0;
@@ -209,9 +261,7 @@ static error_t parse_stacks(int key, char *arg, struct argp_state *state)
 	}
 	if (key != OPT_STACKS)
 		return ARGP_ERR_UNKNOWN;
-	if (strcmp(arg, "none") != 0 && strcmp(arg, "fp") != 0)
-		argp_error(state, "--stacks takes none or fp, not '%s'", arg);
-	opts->stacks = !strcmp(arg, "fp");
+	parse_stacks_how(opts, arg, state);
 	return 0;
 }
 
@@ -690,6 +740,8 @@ void options__parse(struct options *opts, int argc, char **argv)
 	opts->rules = ACL_RULES_ALL;
 	opts->window = 1000000000;
 	opts->stacks = true;
+	opts->stack_depth = ACL_STACK_MAX;
+	opts->stack_bytes = DUMPS_BYTES_DEFAULT;
 	opts->wait = true;
 	opts->error_exitcode = -1;
 	opts->trace_ring = RECORD_RING_DEFAULT;

@@ -28,6 +28,10 @@ struct options {
 	bool strict;
 	bool json;
 	bool stacks;
+	unsigned int stack_depth; /* frames at most */
+	bool dwarf;		  /* stacks are copied, and unwound in user space */
+	uint32_t stack_bytes;	  /* copied then */
+	bool stack_bytes_given;
 	bool history_stacks;	  /* run, watch */
 	bool assume_seccomp_risk; /* probe entries only */
 	unsigned int canary; /* watch: seconds that the first process is probed alone; 0: not */

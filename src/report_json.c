@@ -328,6 +328,9 @@ static void put_stack(struct json *j, const struct report_cfg *cfg, const struct
 	backtrace__name(cfg, (pid_t)v->h.tgid, &bt);
 	put_frames(j, &bt);
 	json__str(j, "stack_error", bt.err ? strerror(-bt.err) : NULL);
+	json__str(j, "stack_by", !cfg->stacks ? NULL : bt.unwound ? "dwarf" : "fp");
+	json__str(j, "stack_end", cfg->dumps ? unwind_end__name(bt.end) : NULL);
+	json__str(j, "stack_end_module", bt.end_module);
 	backtrace__clear(&bt);
 }
 

@@ -21,6 +21,7 @@
 #include "procinfo.h"
 #include "symbols.h"
 
+#define MODULE_MAX 512
 #define FRAME_MAX 2048
 #define NRS_SHOWN 16
 
@@ -155,6 +156,19 @@ static void print_history_stacks(struct report_out *o, const struct report_cfg *
 		   query ? v->stream.query_tid : v->poll.tid, "query");
 }
 
+/* Why a stack that was to be unwound is not longer. */
+static void print_end(struct report_out *o, const struct backtrace *bt)
+{
+	const char *words = backtrace__end_words(bt);
+	char module[MODULE_MAX] = "";
+
+	if (!words)
+		return;
+	if (bt->end_module)
+		escape__str(module, sizeof(module), bt->end_module);
+	report_out__printf(o, "    (%s%s%s)\n", words, module[0] ? ": " : "", module);
+}
+
 static void print_stack(struct report_out *o, const struct report_cfg *cfg,
 			const struct acl_violation *v)
 {
@@ -172,8 +186,9 @@ static void print_stack(struct report_out *o, const struct report_cfg *cfg,
 	if (bt.err)
 		report_out__printf(o, "    (the kernel could not walk the stack: %s)\n",
 				   strerror(-bt.err));
-	else if (v->stack_len == 0)
+	else if (!bt.unwound && v->stack_len == 0)
 		report_out__printf(o, "    (the kernel took no stack)\n");
+	print_end(o, &bt);
 	backtrace__clear(&bt);
 }
 

@@ -30,6 +30,7 @@
 #include "ancestors.h"
 #include "control.h"
 #include "discover.h"
+#include "dumps.h"
 #include "elffile.h"
 #include "enforcer.h"
 #include "exits.h"
@@ -50,6 +51,7 @@
 #include "summary.h"
 #include "sweep.h"
 #include "symbols.h"
+#include "unwind.h"
 
 struct session {
 	const struct options *opts;
@@ -589,6 +591,7 @@ static int open_output(struct session *s)
 	}
 	s->report.rules = opts->rules;
 	s->report.stacks = opts->stacks;
+	s->report.stack_depth = opts->stack_depth;
 	s->report.strict = opts->strict;
 	s->report.verbose = opts->verbose;
 	s->report.window_ns = opts->window;
@@ -604,6 +607,12 @@ static int open_output(struct session *s)
 	s->report.enforce_arg = s->enforcer;
 	if (opts->history_stacks)
 		s->report.kept = &s->kept;
+	if (opts->dwarf) {
+		s->report.unwinder = unwinder__new(s->sym);
+		s->report.dumps = dumps__new();
+		if (!s->report.unwinder || !s->report.dumps)
+			return refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
+	}
 	s->stories = opts->json && !s->report.json ? NULL : stories__new(&s->report);
 	return s->stories ? 0 : refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
 }
@@ -632,6 +641,8 @@ static int open_rings(struct session *s)
 	s->violations =
 		ring_buffer__new(bpf_map__fd(s->skel->maps.violations), on_violation, s, NULL);
 	s->life = ring_buffer__new(bpf_map__fd(s->skel->maps.life), on_life, s, NULL);
+	if (s->report.dumps && dumps__attach(s->report.dumps, bpf_map__fd(s->skel->maps.dumps)))
+		return refuse(ACL_EXIT_FAILED, "cannot set up the rings: %s", strerror(errno));
 	s->sweep = sweep__new(s->skel);
 	s->scope = scope__new(s->skel, s->epoll);
 	s->leaks = leaks__new(&s->report);
@@ -751,6 +762,8 @@ static void free_all(struct session *s)
 	load__close(&s->load);
 	stories__free(s->stories);
 	json__free(s->report.json);
+	dumps__free(s->report.dumps);
+	unwinder__free(s->report.unwinder);
 	symbolizer__free(s->sym);
 	scope__free(s->scope);
 	procs__free(s->procs);

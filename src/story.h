@@ -24,11 +24,13 @@
 #define STORIES_MAX 4096
 #define FOLLOWUP_DELAY_NS 100000000ULL
 
+struct dumps;
 struct enforcement;
 struct json;
 struct procs;
 struct stacks;
 struct symbolizer;
+struct unwinder;
 
 /* Why a follow-up is printed now. */
 enum followup {
@@ -63,6 +65,9 @@ struct report_cfg {
 	struct json *json;
 	struct symbolizer *sym;	   /* NULL: addresses only, as for processes of a recording */
 	bool stacks;		   /* stacks were asked for */
+	unsigned int stack_depth;  /* of so many frames at most */
+	struct dumps *dumps;	   /* NULL: they are not to be unwound */
+	struct unwinder *unwinder; /* NULL where dumps is */
 	struct procs *procs;	   /* NULL: nothing more than numbers is known of processes */
 	const struct stacks *kept; /* of the calls before; NULL: none are kept */
 	bool verbose;

@@ -403,6 +403,27 @@ int symbolizer__resolve_return(struct symbolizer *sym, pid_t pid, uint64_t addr,
 	return resolve(sym, pid, addr, 1, out);
 }
 
+void symbolizer__place(struct symbolizer *sym, pid_t pid, uint64_t addr, struct sym_place *out)
+{
+	const struct map_entry *e;
+	struct module *m = NULL;
+	struct snapshot *s;
+
+	*out = (struct sym_place){ .kind = SYM_UNKNOWN };
+	e = pid > 0 ? snapshots__find_mapping(sym->snapshots, pid, addr, &s) : NULL;
+	if (!e)
+		return;
+	out->kind = kind_of(e);
+	out->exec = e->exec;
+	out->module = e->path;
+	out->size = e->end - e->start;
+	out->addr = addr - e->start;
+	if (out->kind == SYM_FILE)
+		m = get_module(sym, s, e);
+	if (m && !elffile__offset_to_addr(m->file->ef, e->offset + out->addr, &out->addr))
+		out->file = m->file->ef;
+}
+
 void sym_result__clear(struct sym_result *res)
 {
 	free(res->function);

@@ -127,6 +127,19 @@ int symbolizer__resolve(struct symbolizer *sym, pid_t pid, uint64_t addr, struct
 int symbolizer__resolve_return(struct symbolizer *sym, pid_t pid, uint64_t addr,
 			       struct sym_result *out);
 
+/* What is mapped at an address, for who reads more of a file than names. */
+struct sym_place {
+	enum sym_kind kind;
+	bool exec;
+	const char *module;   /* as in sym_result; NULL: anonymous, or SYM_UNKNOWN */
+	struct elffile *file; /* NULL: there is none, or it could not be read */
+	uint64_t addr;	      /* as linked in the file; without one, from the mapping's start */
+	uint64_t size;	      /* of the mapping, in bytes */
+};
+
+/* Takes snapshots as resolve does.  What *out points to is valid until the next call. */
+void symbolizer__place(struct symbolizer *sym, pid_t pid, uint64_t addr, struct sym_place *out);
+
 /* Release the strings, and leave the result empty. */
 void sym_result__clear(struct sym_result *res);
 

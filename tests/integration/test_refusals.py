@@ -47,7 +47,11 @@ def test_usage():
                              (["--rule="], "rule"),
                              (["--window=soon"], "soon.*duration"),
                              (["--window=-1s"], "-1s.*duration"),
-                             (["--stacks=all"], "none or fp.*all"),
+                             (["--stacks=all"], "none, fp or dwarf.*all"),
+                             (["--stacks=dwarf,100"], "100.*1K to 64K"),
+                             (["--stacks=dwarf", "--stack-bytes=65K"], "65K.*1K to 64K"),
+                             (["--stack-bytes=16K"], "--stacks=dwarf"),
+                             (["--stack-depth=65"], "65.*frames.*1 to 64"),
                              (["--error-exitcode=256"], "256.*exit status")):
         refused(options, world.USAGE, pattern)
     for options, pattern in (([], "-p PID"), (["-p", "x"], "x.*process id"),

@@ -703,11 +703,17 @@ static json_object *get(json_object *o, const char *path)
 static void json_has_every_key(void **state)
 {
 	static const char *const keys[] = {
-		"type",	       "id",	 "rule",       "level",	    "evidence",	 "suspects",
-		"hazard",      "call",	 "program",    "pid",	    "tid",	 "time",
-		"time_ns",     "buffer", "pointer",    "copy",	    "stream",	 "poll",
-		"event",       "record", "ended",      "unsettled", "return",	 "stack",
-		"stack_error", "remedy", "latency_us", "ns_pid",    "container", "enforcement",
+		"type",	       "id",	    "rule",
+		"level",       "evidence",  "suspects",
+		"hazard",      "call",	    "program",
+		"pid",	       "tid",	    "time",
+		"time_ns",     "buffer",    "pointer",
+		"copy",	       "stream",    "poll",
+		"event",       "record",    "ended",
+		"unsettled",   "return",    "stack",
+		"stack_error", "remedy",    "latency_us",
+		"ns_pid",      "container", "enforcement",
+		"stack_by",    "stack_end", "stack_end_module",
 	};
 	const struct acl_violation empty = {
 		.h = { .type = ACL_REC_VIOLATION },
