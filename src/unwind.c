@@ -116,7 +116,7 @@ static int go_up(struct walk *w, uint64_t pc, uint64_t sp, bool signal)
 	pc = plain(pc);
 	if (!pc)
 		return end(w, UNWIND_WHOLE);
-	if (!signal && (sp < old || (sp == old && w->out->n > 1)))
+	if (!signal && (sp < old || (sp == old && w->is_return)))
 		return end(w, UNWIND_BAD_CFI);
 	set(w, REG_SP, sp);
 	w->pc = pc;
@@ -147,9 +147,8 @@ static int leave_by_fp(struct walk *w, enum unwind_end why)
 	uint64_t fp = w->regs[REG_FP], frame[2];
 	struct sym_place at;
 
-	if (!knows(w, REG_FP) || fp % 8 || fp < w->regs[REG_SP])
-		return end(w, fp || !knows(w, REG_FP) ? why : UNWIND_WHOLE);
-	if (read_stack(w, fp, frame, sizeof(frame)))
+	if (!knows(w, REG_FP) || fp % 8 || fp < w->regs[REG_SP] ||
+	    read_stack(w, fp, frame, sizeof(frame)))
 		return end(w, why);
 	symbolizer__place(w->uw->sym, (pid_t)w->d->h.tgid, plain(frame[1]) - 1, &at);
 	if (frame[1] && !at.exec)
