@@ -43,6 +43,7 @@ needs() {
 	test   lib   cmocka>=1.1.5       libcmocka-dev     libcmocka-devel
 	test   rt    fuzzer              libclang-rt-dev   compiler-rt
 	test   cmd   python3             python3           python3
+	test   cmd   gdb                 gdb               gdb
 	test   cmd   qemu-system-x86_64  qemu-system-x86   qemu-system-x86
 	test   cmd   qemu-system-aarch64 qemu-system-arm   qemu-system-aarch64
 	test   py    yaml                python3-yaml      python3-pyyaml
