@@ -35,7 +35,7 @@ struct backtrace {
 	unsigned int n;
 	bool at_return; /* frame 0 is a return address, too: the call was over */
 	bool named;
-	int err; /* -errno of the kernel's walk; what is known without it is in f */
+	int err;	     /* -errno of the kernel's walk; what is known without it is in f */
 	bool unwound;	     /* in user space; otherwise by frame pointers, in the kernel */
 	enum unwind_end end; /* of one that was to be unwound: why it is not longer */
 	char *end_module;    /* the file that it ended at, raw; NULL: none, or not known */
