@@ -426,7 +426,7 @@ ACL_FN int acl_on_return(struct pt_regs *ctx)
 		return 0;
 	__sync_fetch_and_add(&n->returned, 1);
 	if (out.ret)
-		__sync_fetch_and_add(&n->failed, 1);
+		acl_error__count(n, call, out.ret);
 	acl_out__fetch(&env, role, f, &out);
 	acl_stack__keep(&env, role, &out);
 	if (role != ACL_R_COPY_BATCH)

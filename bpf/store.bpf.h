@@ -48,6 +48,8 @@ ACL_MAP(deads, struct acl_key, struct acl_dead, ACL_CAP_DEADS);
 ACL_MAP(ranges, struct acl_key, struct acl_dead, ACL_CAP_RANGES);
 ACL_MAP(graves, struct acl_key, __u64, ACL_CAP_GRAVES);
 ACL_MAP(locks, __u64, __u8, 4096);
+ACL_MAP(verdicts_of, struct acl_key, struct acl_verdicts, ACL_CAP_VERDICTS); /* by its number */
+ACL_MAP(errors, __u64, __u64, ACL_CAP_ERRORS); /* by ACL_ERROR_KEY() */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -62,6 +64,13 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } losses SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ACL_VERDICTS_MAX);
+	__type(key, __u32);
+	__type(value, struct acl_verdicts);
+} verdicts SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -147,7 +156,62 @@ ACL_FN void acl_loss(struct acl_env *env, enum acl_loss cause)
 	__sync_fetch_and_add(&env->proc->losses[cause], 1);
 }
 
-/* Not static: the verifier looks at such a function once, not at each call. */
+ACL_FN void acl_verdicts__add(struct acl_verdicts *n, __u32 refused)
+{
+	if (refused)
+		__sync_fetch_and_add(&n->refused, 1);
+	else
+		__sync_fetch_and_add(&n->made, 1);
+}
+
+/*
+ * In all, and for the process; what finds no room there is in the sum only.
+ * Not static: the verifier looks at such a function once, not at each call.
+ */
+__attribute__((noinline)) int acl_verdicts__count(__u64 inc, __u32 nr, __u32 refused)
+{
+	struct acl_verdicts *n = bpf_map_lookup_elem(&verdicts, &nr);
+	struct acl_key key = { .inc = inc, .id = nr };
+	const struct acl_verdicts none = {};
+
+	if (n)
+		acl_verdicts__add(n, refused);
+	n = bpf_map_lookup_elem(&verdicts_of, &key);
+	if (!n) {
+		bpf_map_update_elem(&verdicts_of, &key, &none, BPF_NOEXIST);
+		n = bpf_map_lookup_elem(&verdicts_of, &key);
+	}
+	if (n)
+		acl_verdicts__add(n, refused);
+	return 0;
+}
+
+ACL_FN void acl_verdict__count(struct acl_env *env, __u32 rule, __u32 level, __u32 evidence,
+			       int refused)
+{
+	acl_verdicts__count(env->inc, ACL_VERDICT_NR(rule, level, evidence), refused);
+	if (!refused)
+		__sync_fetch_and_add(&env->proc->verdicts, 1);
+}
+
+/* A call has failed with `ret`. */
+ACL_FN void acl_error__count(struct acl_calls *n, __u32 call, __s32 ret)
+{
+	__u64 key = ACL_ERROR_KEY(call, ret), none = 0, *count;
+
+	__sync_fetch_and_add(&n->failed, 1);
+	count = bpf_map_lookup_elem(&errors, &key);
+	if (!count) {
+		bpf_map_update_elem(&errors, &key, &none, BPF_NOEXIST);
+		count = bpf_map_lookup_elem(&errors, &key);
+	}
+	if (count)
+		__sync_fetch_and_add(count, 1);
+	else
+		__sync_fetch_and_add(&n->failed_otherwise, 1);
+}
+
+/* As acl_verdicts__count(), not static. */
 __attribute__((noinline)) int acl_lock__take(__u64 id)
 {
 	__u8 held = 1;

@@ -19,6 +19,8 @@
  *   const volatile struct acl_cfg *acl_cfg(env)
  *   __u64 acl_complete(env)                position since which the process's
  *                                          probes are complete
+ *   void acl_verdict__count(env, rule, level, evidence, int refused)   made; or, one that
+ *                                          was made before: the runtime refused the call
  *   struct acl_violation *acl_violation__begin(env)   zeroed but for the stack
  *   void acl_violation__end(env, v)        send it
  *   void acl_sequel__send(env, type, id, call, pos, ret)

@@ -188,7 +188,25 @@ struct acl_calls {
 	__u64 returned;
 	__u64 failed; /* returned non-zero */
 	__u64 folded; /* entered on the way through a second definition of the same call */
+	__u64 failed_otherwise; /* of `failed`: with codes beyond the table of them */
 };
+
+/*
+ * Verdicts of one kind, counted when they fall: whether they could be sent up or
+ * found their ring full makes no difference.
+ */
+struct acl_verdicts {
+	__u64 made;
+	__u64 refused; /* of them, given at the entry of a release that then failed */
+};
+
+/* Kinds of verdicts are numbered: rule, level, evidence. */
+#define ACL_VERDICTS_MAX (ACL_RULE_MAX * ACL_LEVEL_MAX * ACL_EV_MAX)
+#define ACL_VERDICT_NR(rule, level, evidence) \
+	(((rule)*ACL_LEVEL_MAX + (level)) * ACL_EV_MAX + (evidence))
+
+/* A failed call and what it returned, as a key. */
+#define ACL_ERROR_KEY(call, ret) ((__u64)(call) << 32 | (__u32)(ret))
 
 /* Its return. */
 struct acl_leave {

@@ -54,7 +54,9 @@
 #define ACL_CAP_DEADS 16384
 #define ACL_CAP_RANGES 8192
 #define ACL_CAP_GRAVES 16384
-#define ACL_CAP_STACKS 16384 /* where they are kept at all; a number of one takes 16 bits */
+#define ACL_CAP_VERDICTS 2048 /* kinds of verdicts of processes that have some */
+#define ACL_CAP_ERRORS 512    /* codes that calls returned; of the others how many */
+#define ACL_CAP_STACKS 16384  /* where they are kept at all; a number of one takes 16 bits */
 
 /* Key of everything that belongs to one incarnation of one process. */
 struct acl_key {
@@ -279,7 +281,10 @@ struct acl_frame {
 	__u8 dead;     /* a copy: its address lay in a released range; aux is its key */
 	__u8 jumps;    /* second definitions of the call passed by a jump, */
 	__u8 calls;    /* and by a call that has not returned yet */
-	__u8 _pad[5];
+	__u8 rule;     /* of the verdict given at entry, sent or lost; 0 if none */
+	__u8 level;
+	__u8 evidence;
+	__u8 _pad[2];
 	struct acl_undo undo;
 };
 
@@ -359,6 +364,7 @@ struct acl_proc {
 	__u64 events_made, events_gone;
 	__u64 streams_made, streams_gone;
 	__u64 buried[ACL_GRAVE_KINDS]; /* put into graves, ever */
+	__u64 verdicts;		       /* given, sent or lost */
 	__u64 losses[ACL_L_MAX];
 };
 

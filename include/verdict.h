@@ -130,6 +130,15 @@ ACL_FN enum acl_evidence acl_verdict__evidence(__u32 suspects)
 	return suspects ? ACL_EV_SUSPECTED : ACL_EV_CERTAIN;
 }
 
+/* What was said of a call. */
+struct acl_verdict {
+	__u32 suspects; /* mask of 1 << enum acl_suspect */
+	__u8 rule;
+	__u8 level;
+	__u8 evidence;
+	__u8 hazard;
+};
+
 /*
  * The causes marked in `suspect` by a 1, as a mask of 1 << enum acl_suspect.
  * Without branches: up to 6.2 the verifier follows each way through them to the end

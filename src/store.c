@@ -49,6 +49,7 @@ struct store {
 	__u64 contend_times; /* locks to be refused then */
 	__u64 losses[ACL_L_MAX];
 	struct acl_calls calls[ACL_C_MAX];
+	struct acl_verdicts verdicts[ACL_VERDICTS_MAX];
 	struct acl_violation v; /* the one being put together */
 };
 
@@ -227,6 +228,18 @@ __u64 acl_complete(struct acl_env *env)
 	const struct acl_target *t = table__get(st->targets, env->tgid);
 
 	return t && t->complete > st->cfg.complete ? t->complete : st->cfg.complete;
+}
+
+void acl_verdict__count(struct acl_env *env, __u32 rule, __u32 level, __u32 evidence, int refused)
+{
+	struct acl_verdicts *n = &env__store(env)->verdicts[ACL_VERDICT_NR(rule, level, evidence)];
+
+	if (refused) {
+		n->refused++;
+		return;
+	}
+	n->made++;
+	env->proc->verdicts++;
 }
 
 /* Takes a place in the ring of violations. */
@@ -584,6 +597,11 @@ __u64 store__used(const struct store *st, enum store_table table)
 const __u64 *store__losses(const struct store *st)
 {
 	return st->losses;
+}
+
+const struct acl_verdicts *store__verdicts(const struct store *st)
+{
+	return st->verdicts;
 }
 
 const struct acl_calls *store__calls(const struct store *st)

@@ -96,6 +96,7 @@ __u64 store__used(const struct store *st, enum store_table table);
 /* Losses of all processes, by enum acl_loss; calls, by enum acl_call. */
 const __u64 *store__losses(const struct store *st);
 const struct acl_calls *store__calls(const struct store *st);
+const struct acl_verdicts *store__verdicts(const struct store *st); /* by ACL_VERDICT_NR() */
 
 /* ---- what machine.h asks of a store ------------------------------------ */
 
@@ -117,6 +118,7 @@ __u64 acl_new_id(struct acl_env *env);
 void acl_loss(struct acl_env *env, enum acl_loss cause);
 const volatile struct acl_cfg *acl_cfg(struct acl_env *env);
 __u64 acl_complete(struct acl_env *env);
+void acl_verdict__count(struct acl_env *env, __u32 rule, __u32 level, __u32 evidence, int refused);
 struct acl_violation *acl_violation__begin(struct acl_env *env);
 void acl_violation__end(struct acl_env *env, struct acl_violation *v);
 void acl_sequel__send(struct acl_env *env, enum acl_rec type, __u64 id, __u16 call, __u64 pos,

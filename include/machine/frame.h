@@ -120,6 +120,7 @@ ACL_OUTLINE int acl_thread__push(struct acl_env *env, const struct acl_enter *in
 	f->dead = 0;
 	f->jumps = 0;
 	f->calls = 0;
+	f->rule = 0;
 	f->undo.n = 0;
 	return ACL_PUSH_NEW;
 }

@@ -56,13 +56,9 @@ ACL_FN void acl_violation__buf(struct acl_violation *v, const struct acl_buf *b)
 	v->buf.call = b->call;
 }
 
-/* What is known of the polled event; it may be gone by now. */
-ACL_FN void acl_violation__event(struct acl_env *env, struct acl_violation *v)
+/* What is known of the polled event. */
+ACL_FN void acl_violation__event(struct acl_violation *v, struct acl_event *e)
 {
-	struct acl_event *e = acl_event__same(env, v->poll.handle, v->poll.event);
-
-	if (!e)
-		return;
 	v->has_event = 1;
 	v->event.born = e->born;
 	v->event.site = e->site;
@@ -75,7 +71,6 @@ ACL_FN void acl_violation__event(struct acl_env *env, struct acl_violation *v)
 	v->event.flags = e->flags;
 	v->event.tid = e->tid;
 	v->event.call = e->call;
-	v->suspects |= acl_suspect__mask(e->suspect);
 	/* so that its destroy is told to whoever prints this */
 	e->verdict = v->id;
 }
@@ -100,12 +95,17 @@ ACL_FN int acl_rule__wanted(struct acl_env *env, enum acl_rule rule, enum acl_le
 	return !!(cfg->rules & ACL_RULE_BIT(rule));
 }
 
-/* Starts the report of a call that is being judged. */
+/*
+ * Counts the verdict on a call, and starts its report.  NULL where that finds no room:
+ * then it is lost, and counted as that, too.
+ */
 ACL_FN struct acl_violation *acl_report__begin(struct acl_env *env, const struct acl_frame *f,
-					       enum acl_rule rule)
+					       const struct acl_verdict *said)
 {
-	struct acl_violation *v = acl_violation__begin(env);
+	struct acl_violation *v;
 
+	acl_verdict__count(env, said->rule, said->level, said->evidence, 0);
+	v = acl_violation__begin(env);
 	if (!v)
 		return 0;
 	v->h.type = ACL_REC_VIOLATION;
@@ -114,28 +114,53 @@ ACL_FN struct acl_violation *acl_report__begin(struct acl_env *env, const struct
 	v->h.inc = env->inc;
 	v->h.time = f->pos;
 	v->id = acl_new_id(env);
-	v->rule = rule;
+	v->rule = said->rule;
+	v->level = said->level;
+	v->evidence = said->evidence;
+	v->hazard = said->hazard;
+	v->suspects = said->suspects;
 	v->call = f->call;
 	v->ptr = f->args[0];
 	return v;
+}
+
+/* For the return of the call. */
+ACL_FN void acl_frame__note(struct acl_frame *f, const struct acl_verdict *said)
+{
+	f->rule = said->rule;
+	f->level = said->level;
+	f->evidence = said->evidence;
+}
+
+/* What is said of a release whose polled event is `e`, NULL where it is gone by now. */
+ACL_FN void acl_verdict__polled(struct acl_env *env, const struct acl_frame *f,
+				const struct acl_poll *poll, const struct acl_event *e,
+				struct acl_verdict *said)
+{
+	int pooled = poll->records > 1 || (e && e->records > 1);
+	int time_line = e && e->call != ACL_C_MAX ? !!(e->flags & ACL_EVENT_TIME_LINE) : -1;
+
+	if (e)
+		said->suspects |= acl_suspect__mask(e->suspect);
+	said->level =
+		acl_verdict__level(said->rule, pooled, f->pos - poll->pos, acl_cfg(env)->window, 0);
+	said->hazard = acl_verdict__hazard(said->rule, time_line);
 }
 
 /*
  * Judges the release of a buffer that is entered now.  Returns the id of the
  * verdict, 0 where there is nothing to say.
  */
-ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, struct acl_buf *b,
-			    int sync)
+ACL_FN __u64 acl_buf__judge(struct acl_env *env, struct acl_frame *f, struct acl_buf *b, int sync)
 {
 	struct acl_worst w = { .rank = 2 * ACL_K_SETTLED, .sync = sync };
+	struct acl_verdict said = { .suspects = 0 };
 	const struct acl_copies *m;
 	const struct acl_stream *s;
 	const struct acl_copy *c;
+	struct acl_event *e = 0;
 	struct acl_violation *v;
-	enum acl_level level;
-	enum acl_rule rule;
-	int pooled = 0, time_line = 1;
-	__u64 age = 0, id;
+	__u64 id;
 
 	for (__u32 i = 0; i < ACL_COPIES_INLINE; i++)
 		acl_worst__weigh(env, &w, &b->c[i], i);
@@ -143,23 +168,36 @@ ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, stru
 	if (m)
 		for (__u32 i = 0; i < ACL_COPIES_MORE; i++)
 			acl_worst__weigh(env, &w, &m->c[i], ACL_COPIES_INLINE + i);
-	rule = acl_verdict__rule(w.rank / 2);
-	if (rule == ACL_RULE_NONE)
+	said.rule = acl_verdict__rule(w.rank / 2);
+	if (said.rule == ACL_RULE_NONE)
 		return 0;
-	if (!acl_rule__wanted(env, rule,
-			      rule == ACL_RULE_FREE_AFTER_EVENT_SYNC ? ACL_LEVEL_NOTE
-								     : ACL_LEVEL_ERROR))
+	if (!acl_rule__wanted(env, said.rule,
+			      said.rule == ACL_RULE_FREE_AFTER_EVENT_SYNC ? ACL_LEVEL_NOTE
+									  : ACL_LEVEL_ERROR))
 		return 0;
 	c = acl_buf__nth(env, b, w.nr);
 	s = c ? acl_stream__get(env, c->stream) : 0;
 	if (!s)
 		return 0;
-	v = acl_report__begin(env, f, rule);
+	said.suspects = acl_suspects__of(env, b) | acl_suspect__mask(s->suspect);
+	if (s->is_default && env->proc->suspect[ACL_S_CONTEXT])
+		said.suspects |= 1U << ACL_S_CONTEXT;
+	if (w.rank & 1)
+		said.suspects |= 1U << ACL_S_WAY;
+	if (said.rule == ACL_RULE_FREE_BEFORE_DESTROY) {
+		e = acl_event__same(env, s->poll.handle, s->poll.event);
+		acl_verdict__polled(env, f, &s->poll, e, &said);
+	} else {
+		said.level = acl_verdict__level(said.rule, 0, 0, 0, w.rank & 1);
+		said.hazard = acl_verdict__hazard(said.rule, 1);
+	}
+	if (said.level == ACL_LEVEL_ERROR && said.suspects & 1U << ACL_S_RETURNS)
+		said.level = ACL_LEVEL_WARNING; /* a poll of another thread may be seen too late */
+	said.evidence = acl_verdict__evidence(said.suspects);
+	acl_frame__note(f, &said);
+	v = acl_report__begin(env, f, &said);
 	if (!v)
 		return 0;
-	v->suspects = acl_suspects__of(env, b) | acl_suspect__mask(s->suspect);
-	if (s->is_default && env->proc->suspect[ACL_S_CONTEXT])
-		v->suspects |= 1U << ACL_S_CONTEXT;
 	v->unsettled = w.unsettled;
 	acl_violation__buf(v, b);
 	v->copy = *c;
@@ -171,22 +209,8 @@ ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, stru
 	v->stream.query_tid = s->query_tid;
 	v->stream.query_stack = s->query_stack;
 	v->poll = s->poll;
-	if (rule == ACL_RULE_FREE_BEFORE_DESTROY) {
-		acl_violation__event(env, v);
-		pooled = v->poll.records > 1 || (v->has_event && v->event.records > 1);
-		time_line = v->has_event && v->event.call != ACL_C_MAX
-				    ? !!(v->event.flags & ACL_EVENT_TIME_LINE)
-				    : -1;
-		age = f->pos - v->poll.pos;
-	}
-	if (w.rank & 1)
-		v->suspects |= 1U << ACL_S_WAY;
-	level = acl_verdict__level(rule, pooled, age, acl_cfg(env)->window, w.rank & 1);
-	if (level == ACL_LEVEL_ERROR && v->suspects & 1U << ACL_S_RETURNS)
-		level = ACL_LEVEL_WARNING; /* a poll of another thread may be seen too late */
-	v->level = level;
-	v->hazard = acl_verdict__hazard(rule, time_line);
-	v->evidence = acl_verdict__evidence(v->suspects);
+	if (e)
+		acl_violation__event(v, e);
 	id = v->id;
 	acl_violation__end(env, v);
 	return id;
@@ -196,15 +220,21 @@ ACL_FN __u64 acl_buf__judge(struct acl_env *env, const struct acl_frame *f, stru
  * On late attach the buffer is not known; the one thing that speaks is that
  * the thread's latest event call was a COMPLETE poll a moment ago.
  */
-ACL_FN __u64 acl_unknown__judge(struct acl_env *env, const struct acl_frame *f)
+ACL_FN __u64 acl_unknown__judge(struct acl_env *env, struct acl_frame *f)
 {
+	struct acl_verdict said = {
+		.rule = ACL_RULE_FREE_BEFORE_DESTROY,
+		.level = ACL_LEVEL_WARNING,
+		.evidence = ACL_EV_SUSPECTED,
+		.hazard = ACL_HZ_DOCUMENTED,
+	};
 	struct acl_violation *v;
 	struct acl_event *e;
 	__u64 id, poll = env->th->poll_pos;
 
 	if (!env->proc->late || !poll || !f->args[0] || f->pos - poll > acl_cfg(env)->window)
 		return 0;
-	if (!acl_rule__wanted(env, ACL_RULE_FREE_BEFORE_DESTROY, ACL_LEVEL_ERROR))
+	if (!acl_rule__wanted(env, said.rule, ACL_LEVEL_ERROR))
 		return 0;
 	e = acl_event__get(env, env->th->poll_event);
 	/* one that is being destroyed is no more, and one never recorded said nothing */
@@ -215,21 +245,21 @@ ACL_FN __u64 acl_unknown__judge(struct acl_env *env, const struct acl_frame *f)
 		return 0;
 	if (!e) /* taken in, so that its destroy can be told */
 		e = acl_event__make(env, env->th->poll_event, poll, ACL_C_MAX, 0);
-	v = acl_report__begin(env, f, ACL_RULE_FREE_BEFORE_DESTROY);
+	said.suspects = 1U << (env->proc->suspect[ACL_S_RETURNS] ? ACL_S_RETURNS : ACL_S_LATE);
+	if (e)
+		said.suspects |= acl_suspect__mask(e->suspect);
+	acl_frame__note(f, &said);
+	v = acl_report__begin(env, f, &said);
 	if (!v)
 		return 0;
-	v->suspects = 1U << (env->proc->suspect[ACL_S_RETURNS] ? ACL_S_RETURNS : ACL_S_LATE);
 	v->poll.pos = poll;
 	v->poll.handle = env->th->poll_event;
 	v->poll.tid = env->tid;
 	v->poll.stack = env->th->poll_stack;
 	if (e) {
 		v->poll.event = e->id;
-		acl_violation__event(env, v);
+		acl_violation__event(v, e);
 	}
-	v->level = ACL_LEVEL_WARNING;
-	v->hazard = ACL_HZ_DOCUMENTED;
-	v->evidence = ACL_EV_SUSPECTED;
 	id = v->id;
 	acl_violation__end(env, v);
 	return id;

@@ -9,7 +9,7 @@ ACL_FN int acl_buf__is_registered(const struct acl_buf *b)
 }
 
 /* A buffer that was released, or is being released by another thread, is known. */
-ACL_FN __u64 acl_free__unknown(struct acl_env *env, const struct acl_frame *f)
+ACL_FN __u64 acl_free__unknown(struct acl_env *env, struct acl_frame *f)
 {
 	if (acl_dead__of(env, ACL_GRAVE_BUF, f->args[0]))
 		return 0;
@@ -50,21 +50,22 @@ ACL_FN int acl_ret__is_runtime_error(__s32 ret)
 ACL_OUTLINE void acl_free__failed(struct acl_env *env, const struct acl_frame *f,
 				  const struct acl_buf *b, __s32 ret)
 {
+	const struct acl_verdict said = {
+		.rule = ACL_RULE_FREE_FAILED,
+		.level = ACL_LEVEL_ERROR,
+		.evidence = ACL_EV_CONFIRMED,
+		.hazard = acl_verdict__hazard(ACL_RULE_FREE_FAILED, -1),
+	};
 	struct acl_violation *v;
 
-	if (f->verdict)
+	if (!acl_rule__wanted(env, said.rule, ACL_LEVEL_ERROR))
 		return;
-	if (!acl_rule__wanted(env, ACL_RULE_FREE_FAILED, ACL_LEVEL_ERROR))
-		return;
-	v = acl_report__begin(env, f, ACL_RULE_FREE_FAILED);
+	v = acl_report__begin(env, f, &said);
 	if (!v)
 		return;
 	if (b)
 		acl_violation__buf(v, b);
 	v->ret = ret;
-	v->level = ACL_LEVEL_ERROR;
-	v->hazard = acl_verdict__hazard(ACL_RULE_FREE_FAILED, -1);
-	v->evidence = ACL_EV_CONFIRMED;
 	acl_violation__end(env, v);
 }
 
@@ -77,6 +78,12 @@ ACL_OUTLINE void acl_free__failed(struct acl_env *env, const struct acl_frame *f
 ACL_OUTLINE int acl_dead__used(struct acl_env *env, const struct acl_frame *f, __u64 key,
 			       enum acl_rule rule, __s32 ret)
 {
+	const struct acl_verdict said = {
+		.rule = rule,
+		.level = acl_verdict__level(rule, 0, 0, 0, 0),
+		.evidence = ACL_EV_CONFIRMED,
+		.hazard = acl_verdict__hazard(rule, -1),
+	};
 	struct acl_dead *d = acl_dead__get(env, key);
 	struct acl_violation *v;
 
@@ -96,7 +103,7 @@ ACL_OUTLINE int acl_dead__used(struct acl_env *env, const struct acl_frame *f, _
 	}
 	if (!acl_rule__wanted(env, rule, ACL_LEVEL_ERROR))
 		return 1;
-	v = acl_report__begin(env, f, rule);
+	v = acl_report__begin(env, f, &said);
 	if (!v)
 		return 1;
 	v->ptr = d->base;
@@ -106,9 +113,6 @@ ACL_OUTLINE int acl_dead__used(struct acl_env *env, const struct acl_frame *f, _
 	v->ended.pos = d->pos;
 	v->ended.tid = d->tid;
 	v->ended.stack = d->stack;
-	v->level = acl_verdict__level(rule, 0, 0, 0, 0);
-	v->hazard = acl_verdict__hazard(rule, -1);
-	v->evidence = ACL_EV_CONFIRMED;
 	acl_violation__end(env, v);
 	return 1;
 }
@@ -127,15 +131,23 @@ ACL_OUTLINE void acl_copy__used_dead(struct acl_env *env, struct acl_frame *f)
 {
 	const struct acl_dead *d = f->dead ? acl_range__get(env, f->aux) : 0;
 	const struct acl_copy *c = &f->undo.copy[acl_index(f->obj, 1)].prev;
+	struct acl_verdict said = {
+		.rule = ACL_RULE_COPY_AFTER_FREE,
+		.level = acl_verdict__level(ACL_RULE_COPY_AFTER_FREE, 0, 0, 0, 0),
+		.hazard = acl_verdict__hazard(ACL_RULE_COPY_AFTER_FREE, -1),
+	};
 	const struct acl_stream *s;
 	struct acl_violation *v;
 
 	/* a batch is looked at when it returns, but was entered before */
-	if (!d || c->pos <= d->pos ||
-	    !acl_rule__wanted(env, ACL_RULE_COPY_AFTER_FREE, ACL_LEVEL_ERROR))
+	if (!d || c->pos <= d->pos || !acl_rule__wanted(env, said.rule, ACL_LEVEL_ERROR))
 		return;
+	/* what was lost since the release may have been the next allocation */
+	said.suspects = d->suspects |
+			(acl_suspect__mask(env->proc->suspect) & ~(1U << ACL_S_CONTEXT));
+	said.evidence = acl_verdict__evidence(said.suspects);
 	s = acl_stream__get(env, c->stream);
-	v = acl_report__begin(env, f, ACL_RULE_COPY_AFTER_FREE);
+	v = acl_report__begin(env, f, &said);
 	if (!v)
 		return;
 	v->ptr = c->addr;
@@ -153,12 +165,6 @@ ACL_OUTLINE void acl_copy__used_dead(struct acl_env *env, struct acl_frame *f)
 	v->ended.pos = d->pos;
 	v->ended.tid = d->tid;
 	v->ended.stack = d->stack;
-	/* what was lost since the release may have been the next allocation */
-	v->suspects = d->suspects |
-		      (acl_suspect__mask(env->proc->suspect) & ~(1U << ACL_S_CONTEXT));
-	v->level = acl_verdict__level(ACL_RULE_COPY_AFTER_FREE, 0, 0, 0, 0);
-	v->hazard = acl_verdict__hazard(ACL_RULE_COPY_AFTER_FREE, -1);
-	v->evidence = acl_verdict__evidence(v->suspects);
 	acl_violation__end(env, v);
 }
 
@@ -188,6 +194,8 @@ ACL_OUTLINE void acl_free__leave(struct acl_env *env, struct acl_frame *f, __s32
 	if (b && b->id != f->obj)
 		b = 0; /* the address was handed out again meanwhile */
 	acl_opaque(b);
+	if (ret && f->rule)
+		acl_verdict__count(env, f->rule, f->level, f->evidence, 1);
 	if (f->verdict)
 		acl_sequel__send(env, ACL_REC_RELEASED, f->verdict, f->call, f->pos, ret);
 	if (!f->obj && is_free &&
@@ -197,7 +205,7 @@ ACL_OUTLINE void acl_free__leave(struct acl_env *env, struct acl_frame *f, __s32
 	if (ret) {
 		if (b)
 			b->dying = 0;
-		if (b || (is_free && acl_ret__is_runtime_error(ret)))
+		if (!f->rule && (b || (is_free && acl_ret__is_runtime_error(ret))))
 			acl_free__failed(env, f, b, ret);
 	} else if (b) {
 		acl_free__done(env, f, b, is_free);

@@ -1063,8 +1063,8 @@ static void fill_summary(struct summary *s, struct story_counts *counts)
 		.n_libs = 1,
 		.counts = counts,
 	};
-	s->calls[ACL_C_aclrtFreeHost] = (struct acl_calls){ 8, 8, 2, 0 };
-	s->calls[ACL_C_aclrtMallocHost] = (struct acl_calls){ 10, 10, 0, 3 };
+	s->calls[ACL_C_aclrtFreeHost] = (struct acl_calls){ 8, 8, 2, 0, 0 };
+	s->calls[ACL_C_aclrtMallocHost] = (struct acl_calls){ 10, 10, 0, 3, 0 };
 }
 
 static void the_summary_counts(void **state)
