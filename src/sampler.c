@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include "sampler.h"
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -12,10 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "aclguard.skel.h"
+#include "counters.h"
 #include "metrics.h"
-
-#define BATCH 64
 
 struct sampler {
 	pthread_t thread;
@@ -26,63 +22,27 @@ struct sampler {
 	struct sample last;
 	/* of the thread alone */
 	struct metrics *metrics;
-	int calls, losses, procs; /* maps */
-	int cpus;
-	void *per_cpu; /* a value for each of them */
+	const struct aclguard_bpf *skel;
 	struct sample next;
-	uint32_t keys[BATCH];
-	struct acl_proc values[BATCH];
 };
 
 /* ---- reading ------------------------------------------------------------- */
 
-static void read_calls(struct sampler *s)
+static void tell_metrics(void *arg, const struct acl_proc *p)
 {
-	const struct acl_calls *per_cpu = s->per_cpu;
-
-	for (uint32_t call = 0; call < ACL_C_MAX; call++) {
-		struct acl_calls *sum = &s->next.calls[call];
-
-		if (bpf_map_lookup_elem(s->calls, &call, s->per_cpu))
-			continue;
-		memset(sum, 0, sizeof(*sum));
-		for (int i = 0; i < s->cpus; i++) {
-			sum->entered += per_cpu[i].entered;
-			sum->returned += per_cpu[i].returned;
-			sum->failed += per_cpu[i].failed;
-			sum->folded += per_cpu[i].folded;
-		}
-	}
+	metrics__numbers(arg, p);
 }
 
-static void read_losses(struct sampler *s)
+/* What cannot be read now stays as it was. */
+static void read_all(struct sampler *s)
 {
-	const uint64_t *per_cpu = s->per_cpu;
+	struct sample next;
 
-	for (uint32_t cause = 0; cause < ACL_L_MAX; cause++) {
-		if (bpf_map_lookup_elem(s->losses, &cause, s->per_cpu))
-			continue;
-		s->next.losses[cause] = 0;
-		for (int i = 0; i < s->cpus; i++)
-			s->next.losses[cause] += per_cpu[i];
-	}
-}
-
-static void read_procs(struct sampler *s)
-{
-	uint32_t batch, n;
-	void *in = NULL;
-	int err;
-
-	do {
-		n = BATCH;
-		err = bpf_map_lookup_batch(s->procs, in, &batch, s->keys, s->values, &n, NULL);
-		if (err && err != -ENOENT)
-			return;
-		for (uint32_t i = 0; i < n; i++)
-			metrics__numbers(s->metrics, &s->values[i]);
-		in = &batch;
-	} while (!err);
+	if (!counters__calls(s->skel, next.calls))
+		memcpy(s->next.calls, next.calls, sizeof(next.calls));
+	if (!counters__losses(s->skel, next.losses))
+		memcpy(s->next.losses, next.losses, sizeof(next.losses));
+	counters__each_proc(s->skel, tell_metrics, s->metrics);
 }
 
 static void *run(void *arg)
@@ -99,9 +59,7 @@ static void *run(void *arg)
 		}
 		asked = s->asked;
 		pthread_mutex_unlock(&s->lock);
-		read_calls(s);
-		read_losses(s);
-		read_procs(s);
+		read_all(s);
 		pthread_mutex_lock(&s->lock);
 		s->last = s->next;
 		s->answered = asked;
@@ -144,11 +102,10 @@ static void sampler__free(struct sampler *s)
 	pthread_cond_destroy(&s->wanted);
 	pthread_cond_destroy(&s->done);
 	pthread_mutex_destroy(&s->lock);
-	free(s->per_cpu);
 	free(s);
 }
 
-int sampler__start(struct aclguard_bpf *skel, struct metrics *metrics, struct sampler **out)
+int sampler__start(const struct aclguard_bpf *skel, struct metrics *metrics, struct sampler **out)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
 	pthread_condattr_t attr;
@@ -163,12 +120,8 @@ int sampler__start(struct aclguard_bpf *skel, struct metrics *metrics, struct sa
 	pthread_cond_init(&s->done, &attr);
 	pthread_condattr_destroy(&attr);
 	s->metrics = metrics;
-	s->calls = bpf_map__fd(skel->maps.calls);
-	s->losses = bpf_map__fd(skel->maps.losses);
-	s->procs = bpf_map__fd(skel->maps.procs);
-	s->cpus = libbpf_num_possible_cpus();
-	s->per_cpu = s->cpus > 0 ? calloc((size_t)s->cpus, sizeof(struct acl_calls)) : NULL;
-	err = s->per_cpu ? pthread_create(&s->thread, NULL, run, s) : ENOMEM;
+	s->skel = skel;
+	err = pthread_create(&s->thread, NULL, run, s);
 	if (err) {
 		sampler__free(s);
 		return -err;

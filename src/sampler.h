@@ -25,7 +25,7 @@ struct sample {
  * metrics are owned: the numbers of live processes go to the latter.  Returns 0 or
  * -errno.
  */
-int sampler__start(struct aclguard_bpf *skel, struct metrics *metrics, struct sampler **out);
+int sampler__start(const struct aclguard_bpf *skel, struct metrics *metrics, struct sampler **out);
 void sampler__stop(struct sampler *s); /* NULL is allowed */
 
 /*

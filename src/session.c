@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +27,8 @@
 
 #include "alive.h"
 #include "ancestors.h"
+#include "canary.h"
+#include "counters.h"
 #include "control.h"
 #include "discover.h"
 #include "dumps.h"
@@ -813,61 +814,16 @@ int session__open(const struct options *opts, const struct session_listener *lis
 
 /* ---- the canary ---------------------------------------------------------- */
 
-struct canary {
-	struct session *s;
-	pid_t pid;
-	struct attached links;
-};
-
-static int probe_canary(const struct map_entry *m, void *arg)
-{
-	struct canary *c = arg;
-	char path[PROBES_PATH_MAX];
-	struct probes_place at;
-
-	if (!m->exec || !map_entry__is_file(m) ||
-	    probes_place__open(&at, c->pid, m, path, sizeof(path)) ||
-	    !(probes__look(c->s->probes, &at) & PROBES_RUNTIME))
-		return 0;
-	return probes__try(c->s->probes, &at, &c->links);
-}
-
-/* Waits for the end of the process or of the time, or for the caller's signal. */
-static int watch_canary(const struct session *s, pid_t pid, int interrupt)
-{
-	struct pollfd fds[2] = { { .fd = scope__pidfd(s->scope, pid), .events = POLLIN },
-				 { .fd = interrupt, .events = POLLIN } };
-
-	say("process %d is probed alone, for %u s", pid, s->opts->canary);
-	if (poll(fds, 2, (int)s->opts->canary * 1000) < 0)
-		return -errno;
-	if (fds[0].revents) {
-		say("process %d ended while it was probed alone: no other is probed.\n"
-		    "If it was to end by then, take one that lives longer; otherwise look "
-		    "what became of it.",
-		    pid);
-		return -ECANCELED;
-	}
-	return fds[1].revents ? -EINTR : 0;
-}
-
 int session__canary(struct session *s, pid_t pid, int interrupt)
 {
-	struct canary c = { .s = s, .pid = pid };
-	int err;
-
 	if (!s->opts->canary || s->canary_done)
 		return 0;
 	s->canary_done = true;
 	privileges__raise();
 	mind_seccomp(s, pid);
-	c.pid = maps__task(pid);
-	err = maps__walk(c.pid, probe_canary, &c, NULL);
 	privileges__lower();
-	if (!err)
-		err = watch_canary(s, pid, interrupt);
-	attach__detach(&c.links);
-	return err;
+	return canary__watch(s->probes, pid, scope__pidfd(s->scope, pid), s->opts->canary,
+			     interrupt);
 }
 
 static int complete(void *arg, pid_t pid)
@@ -939,43 +895,14 @@ const struct report_cfg *session__report_cfg(const struct session *s)
 
 /* ---- closing ------------------------------------------------------------- */
 
-static void sum_calls(struct session *s)
+static void sum_counters(struct session *s)
 {
-	int cpus = libbpf_num_possible_cpus();
-	struct acl_calls *per_cpu;
+	int err = counters__calls(s->skel, s->summary.calls);
 
-	per_cpu = cpus > 0 ? calloc((size_t)cpus, sizeof(*per_cpu)) : NULL;
-	if (!per_cpu)
-		return;
-	for (uint32_t call = 0; call < ACL_C_MAX; call++) {
-		struct acl_calls *sum = &s->summary.calls[call];
-
-		if (bpf_map__lookup_elem(s->skel->maps.calls, &call, sizeof(call), per_cpu,
-					 (size_t)cpus * sizeof(*per_cpu), 0))
-			continue;
-		for (int i = 0; i < cpus; i++) {
-			sum->entered += per_cpu[i].entered;
-			sum->returned += per_cpu[i].returned;
-			sum->failed += per_cpu[i].failed;
-			sum->folded += per_cpu[i].folded;
-		}
-	}
-	free(per_cpu);
-}
-
-static void sum_losses(struct session *s)
-{
-	int cpus = libbpf_num_possible_cpus();
-	uint64_t *per_cpu = cpus > 0 ? calloc((size_t)cpus, sizeof(*per_cpu)) : NULL;
-
-	if (!per_cpu)
-		return;
-	for (uint32_t cause = 0; cause < ACL_L_MAX; cause++)
-		if (!bpf_map__lookup_elem(s->skel->maps.losses, &cause, sizeof(cause), per_cpu,
-					  (size_t)cpus * sizeof(*per_cpu), 0))
-			for (int i = 0; i < cpus; i++)
-				s->summary.losses[cause] += per_cpu[i];
-	free(per_cpu);
+	if (!err)
+		err = counters__losses(s->skel, s->summary.losses);
+	if (err)
+		say("cannot read what was counted of calls and losses: %s", strerror(-err));
 }
 
 /* Processes that still run when we leave them. */
@@ -1015,8 +942,7 @@ static int summarize(struct session *s)
 	struct summary_library *libs = list_libraries(s);
 	int err;
 
-	sum_calls(s);
-	sum_losses(s);
+	sum_counters(s);
 	sum_live(s);
 	stories__finish(s->stories);
 	s->summary.duration_ns = report__now() - s->started;

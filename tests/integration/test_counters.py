@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""What the kernel side counts is exact, whether or not anybody listens."""
+
+import json
+import re
+import signal
+import subprocess
+
+import world
+from test_watch import Steps, attached
+from world import expect, expect_equal
+
+ROUNDS = 1000           # each leaves more in the ring of violations than a 500th of it
+REFUSED = 507899
+
+# rules.h and calls.h
+FREE_BEFORE_DESTROY, ERROR, CERTAIN, FREE_HOST = 1, 2, 1, 2
+
+
+def counters(*args):
+    """What counters.c prints."""
+    if not hasattr(counters, "program"):
+        lib = f"{world.BUILD}/libaclguard.a"
+        flags = subprocess.run(
+            ["pkg-config", "--libs", "libdw", "libelf", "zlib", "json-c", "libcap-ng", "libseccomp"],
+            stdout=subprocess.PIPE, check=True, timeout=world.PATIENCE).stdout.decode().split()
+        counters.program = world.compile_c(
+            "counters.c", *(f"-I{folder}" for folder in (
+                f"{world.ROOT}/src", f"{world.ROOT}/include", world.BUILD)),
+            lib, "-l:libbpf.a", *flags, "-pthread")
+    ended = world.run([counters.program, *args])
+    expect_equal(ended.status, 0, f"status of counters, {ended.err}")
+    return json.loads(re.sub(rb", ([\]}])", rb"\1", ended.out))
+
+
+def test_exact():
+    """verdicts made are those reported and those lost, and codes of errors are counted"""
+    target = Steps()
+    watch = attached(target)
+    watch.process.send_signal(signal.SIGSTOP)
+    target.do(ROUNDS * "cqfd")
+    full = counters(watch.process.pid)
+    watch.process.send_signal(signal.SIGCONT)
+    target.do("cqfd")
+    ended = watch.stop()
+    target.finish()
+    kind = [FREE_BEFORE_DESTROY, ERROR, CERTAIN, ROUNDS, ROUNDS]
+    expect_equal(full["verdicts"], [kind], "verdicts, made and refused")
+    expect_equal(full["procs"][str(target.pid)],
+                 {"kinds": [kind], "verdicts": ROUNDS, "events": ROUNDS}, "those of the process")
+    expect_equal(full["errors"], [[FREE_HOST, REFUSED, ROUNDS], None], "codes of errors")
+    expect_equal((full["frees"], full["otherwise"]), (ROUNDS, 0), "releases, other codes")
+    used, size = full["rings"]["violations"]
+    expect(0.99 * size < used <= size, f"{used} of {size} bytes wait in a full ring")
+    reported = len(ended.of("violation"))
+    expect(0 < reported < ROUNDS, "reported:", reported)
+    # what was lost of it is a report, or what became of one
+    lost = ended.summary()["lost"]["violations-ring-full"]
+    expect(lost >= ROUNDS + 1 - reported, f"{reported} reported and {lost} lost of {ROUNDS + 1}")
+    expect_equal(ended.summary()["errors"], reported, "errors in the summary")
+    # of those that were sent, the release was, too: the last follow-ups may be lost
+    expect_equal([full["tables"][name] for name in ("events", "procs", "bufs")],
+                 [[0, 100352], [1, full["tables"]["procs"][1]], [ROUNDS, 100352]], "entries of tables")
+
+
+def test_programs():
+    """the kernel tells how often and how long programs ran, while it is asked to"""
+    programs = counters()
+    expect(len(programs) > 60, "programs:", list(programs))
+    runs, run_ns, missed = programs["on_exec"]
+    expect(runs >= 1 and run_ns > 0 and missed == 0, "on_exec:", programs["on_exec"])
+    expect_equal(programs["e_aclrtFreeHost"], [0, 0, 0], "a program that had nothing to do")
+
+
+if __name__ == "__main__":
+    world.run_tests(world.titled(test_exact, test_programs))
