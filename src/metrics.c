@@ -520,13 +520,13 @@ static void render_programs(struct exposition *x, const struct copy *c, size_t f
 	}
 }
 
-static void render_series(struct exposition *x, const struct copy *c, enum metric metric)
+typedef void (*series_fn)(void *arg, const char *const *labels, uint64_t val);
+
+static void each_series(const struct copy *c, enum metric metric, series_fn fn, void *arg)
 {
 	const char *labels[OWN_LABELS + WHO_LABELS];
 	size_t own = own_labels(metric);
-	bool seconds = !strcmp(metric__info(metric)->unit, "seconds");
 
-	exposition__family(x, metric);
 	for (size_t i = 0; i < c->nseries; i++) {
 		const struct copied_series *s = &c->series[i];
 
@@ -534,11 +534,26 @@ static void render_series(struct exposition *x, const struct copy *c, enum metri
 			continue;
 		memcpy(labels, s->series->labels, own * sizeof(*labels));
 		memcpy(labels + own, s->program->labels, sizeof(s->program->labels));
-		if (seconds)
-			exposition__seconds(x, labels, s->val);
-		else
-			exposition__u64(x, labels, s->val);
+		fn(arg, labels, s->val);
 	}
+}
+
+static void put_count(void *arg, const char *const *labels, uint64_t val)
+{
+	exposition__u64(arg, labels, val);
+}
+
+static void put_seconds(void *arg, const char *const *labels, uint64_t val)
+{
+	exposition__seconds(arg, labels, val);
+}
+
+static void render_series(struct exposition *x, const struct copy *c, enum metric metric)
+{
+	bool seconds = !strcmp(metric__info(metric)->unit, "seconds");
+
+	exposition__family(x, metric);
+	each_series(c, metric, seconds ? put_seconds : put_count, x);
 }
 
 static void render_histograms(struct exposition *x, const struct copy *c)
@@ -580,6 +595,17 @@ void metrics__render(struct metrics *m, struct exposition *x)
 	render_number(x, METRIC_SERIES, c.used);
 	render_number(x, METRIC_SERIES_LIMIT, m->max_series);
 	render_number(x, METRIC_DROPPED, c.dropped);
+	copy__free(&c);
+}
+
+void metrics__each(struct metrics *m, enum metric metric, series_fn fn, void *arg)
+{
+	struct copy c = { .nprograms = 0 };
+
+	pthread_mutex_lock(&m->stable);
+	if (copy__take(&c, m))
+		each_series(&c, metric, fn, arg);
+	pthread_mutex_unlock(&m->stable);
 	copy__free(&c);
 }
 

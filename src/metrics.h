@@ -86,4 +86,11 @@ void metrics__expire(struct metrics *m, uint64_t now);
  */
 void metrics__render(struct metrics *m, struct exposition *x);
 
+/*
+ * Calls back for each series of a family that is not of every program, with the values of
+ * all labels in order.
+ */
+void metrics__each(struct metrics *m, enum metric metric,
+		   void (*fn)(void *arg, const char *const *labels, uint64_t val), void *arg);
+
 #endif /* ACLGUARD_METRICS_H */
