@@ -218,7 +218,12 @@ static bool is_sound(const struct acl_violation *v, size_t size)
 
 static void tell_sink(const struct stories *st, const struct acl_violation *v, uint64_t printed)
 {
-	const struct story_told told = { .v = v, .nr = st->nr, .printed = printed };
+	const struct story_told told = {
+		.v = v,
+		.nr = st->nr,
+		.printed = printed,
+		.enforcement = st->cfg.enforcement,
+	};
 
 	if (st->cfg.sink && st->cfg.sink->violation)
 		st->cfg.sink->violation(st->cfg.sink->arg, &told);

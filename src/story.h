@@ -49,6 +49,7 @@ struct story_told {
 	uint64_t nr;	  /* as printed */
 	uint64_t printed; /* time right after that, monotonic ns */
 	bool suppressed;  /* nothing was printed */
+	const struct enforcement *enforcement; /* what was done about it; NULL: nothing */
 	const char *site; /* its place in the program, as reports have it; NULL: not known */
 };
 
