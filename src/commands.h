@@ -11,5 +11,6 @@ int command_record(const struct options *opts);
 int command_replay(const struct options *opts);
 int command_doctor(const struct options *opts);
 int command_control(const struct options *opts);
+int command_export(const struct options *opts);
 
 #endif /* ACLGUARD_COMMANDS_H */

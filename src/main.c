@@ -28,6 +28,9 @@ int main(int argc, char **argv)
 	case COMMAND_CONTROL:
 		status = command_control(&opts);
 		break;
+	case COMMAND_EXPORT:
+		status = command_export(&opts);
+		break;
 	}
 	options__free(&opts);
 	return status;

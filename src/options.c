@@ -104,8 +104,8 @@ static uint64_t parse_duration(const char *arg, struct argp_state *state)
 	return 0;
 }
 
-static long parse_number(const char *arg, long min, long max, const char *what,
-			 struct argp_state *state)
+long options__number(const char *arg, long min, long max, const char *what,
+		     struct argp_state *state)
 {
 	char *end;
 	long val;
@@ -149,7 +149,7 @@ static void parse_pids(struct options *opts, const char *arg, struct argp_state 
 	if (!list)
 		argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "-p");
 	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
-		pid_t pid = (pid_t)parse_number(word, 1, INT_MAX, "a process id", state);
+		pid_t pid = (pid_t)options__number(word, 1, INT_MAX, "a process id", state);
 		pid_t *pids;
 
 		if (has_pid(opts, pid))
@@ -287,7 +287,7 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 		opts->output = arg;
 		return 0;
 	case OPT_ERROR_EXITCODE:
-		opts->error_exitcode = (int)parse_number(arg, 0, 255, "an exit status", state);
+		opts->error_exitcode = (int)options__number(arg, 0, 255, "an exit status", state);
 		return 0;
 	case 'v':
 		opts->verbose = true;
@@ -358,15 +358,19 @@ static const struct argp run_argp = {
 	NULL,
 };
 
+static const struct argp_option filter_options[] = {
+	{ "comm", OPT_COMM, "PATTERN", 0, "Those of this name, such as 'python*'", 1 },
+	{ "container", OPT_CONTAINER, "ID", 0, "Those of the container whose id begins so", 1 },
+	{ "cgroup", OPT_CGROUP, "PATH", 0, "Those in this control group or below", 1 },
+	{ "uid", OPT_UID, "UID", 0, "Those of the user with this number", 1 },
+	{}
+};
+
 static const struct argp_option watch_options[] = {
 	{ "pid", 'p', "PID,...", 0, "The process to watch; may be given more than once", 0 },
 	{ "all", OPT_ALL, NULL, 0,
-	  "All processes that use the runtime, now or later; the following narrow it", 0 },
-	{ "comm", OPT_COMM, "PATTERN", 0, "with --all: those of this name, such as 'python*'", 0 },
-	{ "container", OPT_CONTAINER, "ID", 0,
-	  "with --all: those of the container whose id begins so", 0 },
-	{ "cgroup", OPT_CGROUP, "PATH", 0, "with --all: those in this control group or below", 0 },
-	{ "uid", OPT_UID, "UID", 0, "with --all: those of the user with this number", 0 },
+	  "All processes that use the runtime, now or later; these narrow it: --comm, --container, --cgroup, --uid",
+	  0 },
 	{ "canary", OPT_CANARY, "SECONDS", 0,
 	  "Probe the first process alone for so long, and go on only if it still lives", 0 },
 	{ "no-wait", OPT_NO_WAIT, NULL, 0,
@@ -376,11 +380,13 @@ static const struct argp_option watch_options[] = {
 
 static uid_t parse_user(const char *arg, struct argp_state *state)
 {
-	return (uid_t)parse_number(arg, 0, UINT_MAX - 1L, "a user's number", state);
+	return (uid_t)options__number(arg, 0, UINT_MAX - 1L, "a user's number", state);
 }
 
-static error_t parse_filter(struct options *opts, int key, char *arg, struct argp_state *state)
+static error_t parse_filter(int key, char *arg, struct argp_state *state)
 {
+	struct options *opts = state->input;
+
 	switch (key) {
 	case OPT_COMM:
 		if (!*arg)
@@ -406,6 +412,23 @@ static error_t parse_filter(struct options *opts, int key, char *arg, struct arg
 	}
 }
 
+static const struct argp filter_argp = {
+	filter_options, parse_filter, NULL, NULL, NULL, NULL, NULL
+};
+#define ALL_CHILDREN                                                \
+	{ &report_argp, 0, NULL, 0 }, { &stacks_argp, 0, NULL, 0 }, \
+		{ &options_enforce_argp, 0, NULL, 0 },              \
+	{                                                           \
+		&filter_argp, 0, NULL, 0                            \
+	}
+static const struct argp_child all_children[] = { ALL_CHILDREN, {} };
+
+static error_t init_all(struct options *opts, struct argp_state *state)
+{
+	state->child_inputs[3] = opts;
+	return init_live(opts, state);
+}
+
 static void check_watch(const struct options *opts, struct argp_state *state)
 {
 	if (!opts->npids && !opts->all)
@@ -424,7 +447,7 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_INIT:
-		return init_live(opts, state);
+		return init_all(opts, state);
 	case 'p':
 		parse_pids(opts, arg, state);
 		return 0;
@@ -432,7 +455,7 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 		opts->all = true;
 		return 0;
 	case OPT_CANARY:
-		opts->canary = (unsigned int)parse_number(arg, 1, 3600, "seconds", state);
+		opts->canary = (unsigned int)options__number(arg, 1, 3600, "seconds", state);
 		return 0;
 	case OPT_NO_WAIT:
 		opts->wait = false;
@@ -444,7 +467,7 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 		check_watch(opts, state);
 		return 0;
 	default:
-		return parse_filter(opts, key, arg, state);
+		return ARGP_ERR_UNKNOWN;
 	}
 }
 
@@ -458,7 +481,7 @@ static const struct argp watch_argp = {
 	"118 reports could not be written, 119 the library lacks the runtime's calls, "
 	"120 a capability is missing, 121 the kernel lacks a feature, 122 a policy forbids it, "
 	"123 no such process, 124 no Ascend runtime in it (--no-wait), 125 anything else.",
-	live_children,
+	all_children,
 	NULL,
 	NULL,
 };
@@ -505,7 +528,7 @@ static error_t parse_record(int key, char *arg, struct argp_state *state)
 		opts->wait = false;
 		return 0;
 	case OPT_CANARY:
-		opts->canary = (unsigned int)parse_number(arg, 1, 3600, "seconds", state);
+		opts->canary = (unsigned int)options__number(arg, 1, 3600, "seconds", state);
 		return 0;
 	case OPT_TRACE_RING:
 		opts->trace_ring = parse_size(arg, state);
@@ -573,6 +596,49 @@ static const struct argp replay_argp = {
 	"117 FILE is no recording that can be read, 118 reports could not be written, "
 	"125 anything else.",
 	replay_children,
+	NULL,
+	NULL,
+};
+
+/* ---- export ----------------------------------------------------------------- */
+
+static error_t parse_export(int key, char *arg, struct argp_state *state)
+{
+	struct options *opts = state->input;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		opts->all = true;
+		opts->no_lines = true;
+		state->child_inputs[4] = opts;
+		return init_all(opts, state);
+	case ARGP_KEY_ARG:
+		argp_error(state, "'%s' is not an option", arg);
+		return 0;
+	case ARGP_KEY_END:
+		if (opts->output && !opts->json)
+			argp_error(state, "--output needs --json");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static const struct argp_child export_children[] = { ALL_CHILDREN,
+						     { &options_export_argp, 0, NULL, 0 },
+						     {} };
+
+static const struct argp export_argp = {
+	NULL,
+	parse_export,
+	NULL,
+	"The node daemon: watch all processes, and serve metrics for Prometheus.\v"
+	"It says a line on stderr for each violation, unless --json (to stdout, or to the file of "
+	"--output, which is opened anew upon SIGHUP) or --journald takes them.  Exit statuses: "
+	"0 ended by a signal, 64 wrong usage, 118 a file could not be written, "
+	"120 a capability is missing, 121 the kernel lacks a feature, 122 a policy forbids it, "
+	"125 anything else.",
+	export_children,
 	NULL,
 	NULL,
 };
@@ -680,9 +746,13 @@ static const struct {
 	enum command command;
 	const struct argp *argp;
 } commands[] = {
-	{ "run", COMMAND_RUN, &run_argp },	    { "watch", COMMAND_WATCH, &watch_argp },
-	{ "record", COMMAND_RECORD, &record_argp }, { "replay", COMMAND_REPLAY, &replay_argp },
-	{ "doctor", COMMAND_DOCTOR, &doctor_argp }, { "control", COMMAND_CONTROL, &control_argp },
+	{ "run", COMMAND_RUN, &run_argp },
+	{ "watch", COMMAND_WATCH, &watch_argp },
+	{ "record", COMMAND_RECORD, &record_argp },
+	{ "replay", COMMAND_REPLAY, &replay_argp },
+	{ "export", COMMAND_EXPORT, &export_argp },
+	{ "doctor", COMMAND_DOCTOR, &doctor_argp },
+	{ "control", COMMAND_CONTROL, &control_argp },
 };
 
 static error_t parse_command(int key, char *arg, struct argp_state *state)
@@ -725,7 +795,7 @@ static const struct argp command_argp = {
 	parse_command,
 	"run [OPTION...] [--] PROGRAM [ARG...]\nwatch [OPTION...] -p PID\nwatch [OPTION...] --all\n"
 	"record -o FILE [OPTION...] -- PROGRAM [ARG...]\nrecord -o FILE [OPTION...] -p PID\n"
-	"replay [OPTION...] FILE\ndoctor [-p PID] [--json]\ncontrol PATH COMMAND",
+	"replay [OPTION...] FILE\nexport [OPTION...]\ndoctor [-p PID] [--json]\ncontrol PATH COMMAND",
 	"Watch programs that use the Ascend runtime, and report host buffers that are "
 	"released too early.\v"
 	"`aclguard run --help' lists the options of run, and so on.\n",
@@ -746,6 +816,7 @@ void options__parse(struct options *opts, int argc, char **argv)
 	opts->error_exitcode = -1;
 	opts->trace_ring = RECORD_RING_DEFAULT;
 	options_enforce__init(&opts->enforce);
+	options_export__init(&opts->export);
 	argp_err_exit_status = ACL_EXIT_USAGE;
 	argp_parse(&command_argp, argc, argv, ARGP_IN_ORDER, NULL, opts);
 }
@@ -753,6 +824,7 @@ void options__parse(struct options *opts, int argc, char **argv)
 void options__free(struct options *opts)
 {
 	free(opts->pids);
+	options_export__free(&opts->export);
 	opts->pids = NULL;
 	opts->npids = 0;
 }

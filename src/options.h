@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "options_enforce.h"
+#include "options_export.h"
 
 enum command {
 	COMMAND_RUN,
@@ -17,6 +18,7 @@ enum command {
 	COMMAND_REPLAY,
 	COMMAND_DOCTOR,
 	COMMAND_CONTROL,
+	COMMAND_EXPORT,
 };
 
 struct options {
@@ -54,6 +56,8 @@ struct options {
 	struct enforce_options enforce; /* run, watch, record */
 	const char *control_path;	/* control */
 	const char *control_command;
+	bool no_lines; /* symbols only, see SYMBOLIZER_NO_LINES */
+	struct export_options export;
 };
 
 /*
@@ -62,5 +66,10 @@ struct options {
  */
 void options__parse(struct options *opts, int argc, char **argv);
 void options__free(struct options *opts);
+
+/* A number of an option, or the end with a usage message that says `what' it should be. */
+struct argp_state;
+long options__number(const char *arg, long min, long max, const char *what,
+		     struct argp_state *state);
 
 #endif /* ACLGUARD_OPTIONS_H */

@@ -725,7 +725,7 @@ static int open_all(struct session *s)
 	if (err)
 		return err;
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	s->sym = symbolizer__new(0);
+	s->sym = symbolizer__new(s->opts->no_lines ? SYMBOLIZER_NO_LINES : 0);
 	s->procs = procs__new();
 	s->enforcer = enforcer__new(s->opts);
 	if (libbpf_num_possible_cpus() < 0) /* the counts of each are summed up in the end */

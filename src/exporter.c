@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
+/* The node daemon's books. */
+#define _GNU_SOURCE
+#include "exporter.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <uthash.h>
+
+#include "enforcement.h"
+#include "events.h"
+#include "exits.h"
+#include "metrics.h"
+#include "names.h"
+#include "npufile.h"
+#include "options.h"
+#include "podinfo.h"
+#include "procinfo.h"
+#include "report_text.h"
+#include "sampler.h"
+#include "selfstat.h"
+
+#define SAMPLE_WAIT_MS 40 /* a scrape is to be answered within 50 */
+#define SAMPLE_LAST_MS 2000
+
+/* Where a live process is at home. */
+struct home {
+	UT_hash_handle hh;
+	uint64_t inc;
+	struct podinfo pod;
+};
+
+struct exporter {
+	const struct options *opts;
+	struct session_listener listener;
+	struct session *session;
+	struct metrics *metrics;
+	struct events *events;
+	struct home *homes; /* of the session's thread alone */
+	atomic_uint_fast64_t violations, turned, file_errors;
+	pthread_mutex_t lock; /* of the numbers, and held shortly */
+	struct session_numbers numbers;
+	pthread_mutex_t sampling; /* of what follows; the session's thread takes it only at the end */
+	struct sampler *sampler; /* NULL: not started yet, or stopped */
+	struct sample last;	 /* what it read in the end */
+};
+
+/* ---- what the session tells ---------------------------------------------- */
+
+static const struct podinfo nowhere;
+
+static struct home *find_home(struct exporter *ex, uint64_t inc)
+{
+	struct home *h = NULL;
+
+	HASH_FIND(hh, ex->homes, &inc, sizeof(inc), h);
+	return h;
+}
+
+static const struct podinfo *pod_of(struct exporter *ex, uint64_t inc)
+{
+	const struct home *h = find_home(ex, inc);
+
+	return h ? &h->pod : &nowhere;
+}
+
+static struct metrics_who who_of(const char *program, const struct podinfo *pod)
+{
+	return (struct metrics_who){
+		.program = program,
+		.name_space = pod->name_space,
+		.pod = pod->pod,
+		.container = pod->container,
+	};
+}
+
+static void began(void *arg, const struct acl_proc *p, const struct procinfo *info)
+{
+	char comm[ACL_COMM_LEN + 1] = "";
+	struct exporter *ex = arg;
+	const struct podinfo_roots roots = { .host = ex->opts->export.host_root };
+	struct home *h = calloc(1, sizeof(*h));
+	struct metrics_who who;
+
+	if (!h)
+		return;
+	h->inc = p->inc;
+	podinfo__find(&roots, (pid_t)p->tgid, info, &h->pod);
+	HASH_ADD(hh, ex->homes, inc, sizeof(h->inc), h);
+	memcpy(comm, p->comm, sizeof(p->comm));
+	who = who_of(info ? info->comm : comm, &h->pod);
+	metrics__began(ex->metrics, p, &who);
+}
+
+static void over(void *arg, const struct acl_proc *p, uint64_t time)
+{
+	struct exporter *ex = arg;
+	struct home *h = find_home(ex, p->inc);
+
+	metrics__over(ex->metrics, p, time);
+	if (!h)
+		return;
+	HASH_DEL(ex->homes, h);
+	free(h);
+}
+
+static void turn(void *arg)
+{
+	struct exporter *ex = arg;
+	struct session_numbers n;
+
+	atomic_store(&ex->turned, report__now());
+	if (!ex->session)
+		return;
+	session__numbers(ex->session, &n);
+	pthread_mutex_lock(&ex->lock);
+	ex->numbers = n;
+	pthread_mutex_unlock(&ex->lock);
+}
+
+static uint64_t wall_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static void observe(struct exporter *ex, enum metric metric, uint64_t from, uint64_t to)
+{
+	if (from)
+		metrics__observe(ex->metrics, metric, METRICS_OK, to > from ? to - from : 0);
+}
+
+/* Of the rules that are about a poll, how old that was. */
+static void observe_poll(struct exporter *ex, const struct acl_violation *v)
+{
+	if (report__is_stream_query(v))
+		observe(ex, METRIC_POLL_AGE, v->stream.query_pos, v->h.time);
+	else if (v->rule == ACL_RULE_FREE_BEFORE_DESTROY)
+		observe(ex, METRIC_POLL_AGE, v->poll.pos, v->h.time);
+}
+
+static void count_violation(struct exporter *ex, const struct acl_violation *v, bool suppressed)
+{
+	const char *const labels[] = { acl_rule__name(v->rule), acl_level__name(v->level),
+				       acl_evidence__name(v->evidence) };
+	char comm[ACL_COMM_LEN + 1] = "";
+	struct metrics_who who;
+
+	memcpy(comm, v->comm, sizeof(v->comm));
+	who = who_of(comm, pod_of(ex, v->h.inc));
+	if (suppressed) {
+		metrics__count(ex->metrics, METRIC_SUPPRESSED, v->h.inc, &who, labels, 1);
+		return;
+	}
+	metrics__count(ex->metrics, METRIC_VIOLATIONS, v->h.inc, &who, labels, 1);
+	metrics__set_seconds(ex->metrics, METRIC_VIOLATION_LAST, v->h.inc, &who, labels,
+			     wall_clock());
+}
+
+static void count_action(struct exporter *ex, const struct acl_violation *v,
+			 const struct enforcement *e)
+{
+	struct metrics_who who;
+	char comm[ACL_COMM_LEN + 1] = "";
+	const char *labels[3];
+
+	if (!e || e->act == ACL_ACT_NONE)
+		return;
+	labels[0] = acl_rule__name(v->rule);
+	labels[1] = enforcement__action(e->sig);
+	labels[2] = acl_act__name(e->act);
+	memcpy(comm, v->comm, sizeof(v->comm));
+	who = who_of(comm, pod_of(ex, v->h.inc));
+	metrics__count(ex->metrics, METRIC_ACTIONS, v->h.inc, &who, labels, 1);
+}
+
+static void on_violation(void *arg, const struct story_told *told)
+{
+	const struct acl_violation *v = told->v;
+	struct exporter *ex = arg;
+
+	count_violation(ex, v, told->suppressed);
+	count_action(ex, v, told->enforcement);
+	if (told->suppressed)
+		return;
+	atomic_fetch_add(&ex->violations, 1);
+	observe_poll(ex, v);
+	observe(ex, METRIC_REPORT_DELAY, v->h.time, told->printed);
+	events__violation(ex->events, session__report_cfg(ex->session), told, pod_of(ex, v->h.inc));
+}
+
+/* What is told for the first time here is counted. */
+static void count_followup(struct exporter *ex, const struct story *s)
+{
+	const char *const labels[] = { acl_rule__name(s->rule) };
+	const struct metrics_who who = who_of("?", pod_of(ex, s->inc));
+
+	if (s->destroyed)
+		observe(ex, METRIC_GAP, s->time, s->destroy_time);
+	if (s->told || !s->returned || s->unseen)
+		return;
+	metrics__observe(ex->metrics, METRIC_RELEASE_TIME, s->ret ? METRICS_FAILED : METRICS_OK,
+			 s->end > s->time ? s->end - s->time : 0);
+	if (s->ret)
+		metrics__count(ex->metrics, METRIC_CONFIRMED, s->inc, &who, labels, 1);
+}
+
+static void on_followup(void *arg, const struct story *s, enum followup why)
+{
+	struct exporter *ex = arg;
+
+	(void)why;
+	count_followup(ex, s);
+	events__followup(ex->events, s);
+}
+
+/* ---- rendering ----------------------------------------------------------- */
+
+static void render_calls(struct exposition *x, const struct sample *s)
+{
+	exposition__family(x, METRIC_CALLS);
+	for (unsigned int i = 0; i < ACL_C_MAX; i++) {
+		const char *name = acl_call__name(i);
+
+		exposition__u64(x, &name, s->calls[i].entered);
+	}
+}
+
+static void render_cause(struct exposition *x, const char *cause, uint64_t n)
+{
+	exposition__u64(x, &cause, n);
+}
+
+/* As the summary names them. */
+static void render_losses(struct exposition *x, const struct sample *s,
+			  const struct session_numbers *n)
+{
+	exposition__family(x, METRIC_LOST);
+	for (unsigned int i = 0; i < ACL_L_MAX; i++)
+		if (i != ACL_L_EVICTED)
+			render_cause(x, acl_loss__name(i), s->losses[i]);
+	render_cause(x, "not-looked-at", n->unlooked);
+	render_cause(x, "mapping-records", n->lost_mappings);
+	render_cause(x, "unknown-records", n->unknown_records);
+	render_cause(x, "damaged-records", n->damaged_records);
+	render_cause(x, "orphaned-followups", n->orphaned_followups);
+	render_cause(x, "unfinished-reports", n->unfinished_reports);
+	exposition__family(x, METRIC_FORGOTTEN);
+	exposition__u64(x, NULL, s->losses[ACL_L_EVICTED]);
+}
+
+static void render_attached(struct exposition *x, struct exporter *ex,
+			    const struct session_numbers *n)
+{
+	const char *how = n->how ? n->how : "none";
+
+	exposition__family(x, METRIC_ATTACHED_PROCESSES);
+	exposition__u64(x, &how, metrics__live(ex->metrics));
+	exposition__family(x, METRIC_ATTACHED_LIBRARIES);
+	exposition__u64(x, &how, n->libraries);
+	exposition__family(x, METRIC_LATE_ATTACHES);
+	exposition__u64(x, NULL, n->late_attaches);
+	exposition__family(x, METRIC_LATE_MAX);
+	exposition__seconds(x, NULL, n->late_gap);
+}
+
+static void render_outputs(struct exposition *x, struct exporter *ex)
+{
+	exposition__family(x, METRIC_OUTPUT_ERRORS);
+	for (unsigned int i = 0; i < EVENTS_OUTPUT_MAX; i++)
+		render_cause(x, events_output__name(i), events__errors(ex->events, i));
+	render_cause(x, "textfile", atomic_load(&ex->file_errors));
+}
+
+static void render_build(struct exposition *x)
+{
+#ifdef ACLGUARD_STATIC
+	const char *linkage = "static";
+#else
+	const char *linkage = "dynamic";
+#endif
+	struct utsname u = { .machine = "" };
+
+	uname(&u);
+	exposition__family(x, METRIC_BUILD);
+	exposition__u64(x, (const char *const[]){ ACLGUARD_VERSION, u.machine, linkage }, 1);
+}
+
+static void render_self(struct exposition *x)
+{
+	struct selfstat self;
+
+	selfstat__read(&self);
+	exposition__family(x, METRIC_CPU);
+	exposition__seconds(x, NULL, self.cpu_ns);
+	exposition__family(x, METRIC_OPEN_FDS);
+	exposition__u64(x, NULL, self.open_fds);
+	exposition__family(x, METRIC_MAX_FDS);
+	exposition__u64(x, NULL, self.max_fds);
+	exposition__family(x, METRIC_VIRTUAL);
+	exposition__u64(x, NULL, self.vsize);
+	exposition__family(x, METRIC_RESIDENT);
+	exposition__u64(x, NULL, self.rss);
+	exposition__family(x, METRIC_START);
+	exposition__seconds(x, NULL, self.start_ns);
+}
+
+/* What the kernel and user space have counted by now. */
+static void get_numbers(struct exporter *ex, struct sample *s, struct session_numbers *n)
+{
+	pthread_mutex_lock(&ex->sampling);
+	if (ex->sampler)
+		sampler__get(ex->sampler, SAMPLE_WAIT_MS, s);
+	else
+		*s = ex->last;
+	pthread_mutex_unlock(&ex->sampling);
+	pthread_mutex_lock(&ex->lock);
+	*n = ex->numbers;
+	pthread_mutex_unlock(&ex->lock);
+}
+
+int exporter__metrics(struct exporter *ex, enum exposition_format format, struct textbuf *out)
+{
+	struct session_numbers n;
+	struct exposition x;
+	struct sample s;
+
+	get_numbers(ex, &s, &n);
+	exposition__init(&x, format, out);
+	metrics__render(ex->metrics, &x);
+	render_calls(&x, &s);
+	render_losses(&x, &s, &n);
+	render_attached(&x, ex, &n);
+	render_outputs(&x, ex);
+	render_build(&x);
+	render_self(&x);
+	return exposition__end(&x);
+}
+
+void exporter__violations(struct exporter *ex, size_t n, struct textbuf *out)
+{
+	events__recent(ex->events, n, out);
+}
+
+int exporter__npu_file(struct exporter *ex, struct textbuf *out)
+{
+	return npufile__render(ex->metrics, wall_clock(), out);
+}
+
+void exporter__file_failed(struct exporter *ex)
+{
+	atomic_fetch_add(&ex->file_errors, 1);
+}
+
+void exporter__state(struct exporter *ex, struct exporter_state *st)
+{
+	st->processes = metrics__live(ex->metrics);
+	st->violations = atomic_load(&ex->violations);
+	st->turned = atomic_load(&ex->turned);
+}
+
+/* ---- making -------------------------------------------------------------- */
+
+void exporter__tidy(struct exporter *ex)
+{
+	metrics__expire(ex->metrics, report__now());
+}
+
+void exporter__reopen(struct exporter *ex)
+{
+	events__reopen(ex->events);
+}
+
+const struct session_listener *exporter__listener(struct exporter *ex)
+{
+	return &ex->listener;
+}
+
+int exporter__new(const struct options *opts, struct exporter **out)
+{
+	struct exporter *ex = calloc(1, sizeof(*ex));
+	int err;
+
+	if (!ex)
+		return refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
+	ex->opts = opts;
+	pthread_mutex_init(&ex->lock, NULL);
+	pthread_mutex_init(&ex->sampling, NULL);
+	ex->metrics = metrics__new(opts->export.max_series, METRICS_EXPIRE_NS);
+	err = ex->metrics ? events__new(opts, &ex->events)
+			  : refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
+	if (err) {
+		exporter__free(ex);
+		return err;
+	}
+	ex->listener = (struct session_listener){
+		.arg = ex,
+		.reports = events__stream(ex->events),
+		.began = began,
+		.over = over,
+		.turn = turn,
+		.sink = { .arg = ex, .violation = on_violation, .followup = on_followup },
+	};
+	*out = ex;
+	return 0;
+}
+
+int exporter__start(struct exporter *ex, struct session *s)
+{
+	struct sampler *sampler;
+	int err = sampler__start(session__maps(s), ex->metrics, &sampler);
+
+	if (err)
+		return err;
+	ex->session = s;
+	turn(ex);
+	pthread_mutex_lock(&ex->sampling);
+	ex->sampler = sampler;
+	pthread_mutex_unlock(&ex->sampling);
+	return 0;
+}
+
+void exporter__stop(struct exporter *ex)
+{
+	pthread_mutex_lock(&ex->sampling);
+	if (ex->sampler)
+		sampler__get(ex->sampler, SAMPLE_LAST_MS, &ex->last);
+	sampler__stop(ex->sampler);
+	ex->sampler = NULL;
+	pthread_mutex_unlock(&ex->sampling);
+	turn(ex);
+}
+
+void exporter__free(struct exporter *ex)
+{
+	struct home *h, *next;
+
+	if (!ex)
+		return;
+	HASH_ITER(hh, ex->homes, h, next)
+	{
+		HASH_DEL(ex->homes, h);
+		free(h);
+	}
+	events__free(ex->events);
+	metrics__free(ex->metrics);
+	pthread_mutex_destroy(&ex->lock);
+	pthread_mutex_destroy(&ex->sampling);
+	free(ex);
+}
