@@ -16,7 +16,9 @@
 
 #include "commands.h"
 #include "exits.h"
+#include "export_pages.h"
 #include "exporter.h"
+#include "httpd.h"
 #include "options.h"
 #include "privileges.h"
 #include "report_text.h"
@@ -32,6 +34,8 @@ struct daemon {
 	struct exporter *exporter;
 	struct session *session;
 	struct textfile *textfile;
+	struct httpd *web;
+	struct export_pages pages;
 	int signals, timer; /* -1: not open */
 	uint64_t watchdog;  /* ns between two signs of life; 0: nobody waits for them */
 	int status;
@@ -97,6 +101,13 @@ static int open_wakers(struct daemon *d)
 	return 0;
 }
 
+/* Logs may have been moved away, certificates replaced. */
+static void reload(struct daemon *d)
+{
+	exporter__reopen(d->exporter);
+	httpd__reload(d->web);
+}
+
 /* Returns whether to end. */
 static bool take_signals(struct daemon *d)
 {
@@ -105,7 +116,7 @@ static bool take_signals(struct daemon *d)
 
 	while (read(d->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		if (si.ssi_signo == SIGHUP)
-			exporter__reopen(d->exporter);
+			reload(d);
 		else if (si.ssi_signo == SIGUSR1)
 			session__observe(d->session, true, "SIGUSR1");
 		else if (si.ssi_signo == SIGUSR2)
@@ -131,6 +142,39 @@ static void take_ticks(struct daemon *d)
 		       st.processes == 1 ? "" : "es", st.violations, st.violations == 1 ? "" : "s");
 }
 
+/* ---- the web ------------------------------------------------------------- */
+
+static void note(void *arg, const char *line)
+{
+	(void)arg;
+	say("%s", line);
+}
+
+static int open_web(struct daemon *d)
+{
+	const struct export_options *o = &d->opts->export;
+	struct httpd_cfg cfg = {
+		.listen = o->listen,
+		.nlisten = o->nlisten,
+		.web_config = o->web_config,
+		.title = "aclguard",
+		.note = note,
+	};
+	char why[HTTPD_WHY];
+	int err;
+
+	export_pages__init(&d->pages, d->exporter);
+	cfg.pages = d->pages.pages;
+	cfg.npages = EXPORT_PAGES;
+	err = httpd__start(&cfg, &d->web, why);
+	if (err)
+		return refuse(err == -EINVAL ? ACL_EXIT_USAGE : ACL_EXIT_FAILED, "%s", why);
+	exporter__web(d->exporter, d->web);
+	for (size_t i = 0; i < (o->nlisten ? o->nlisten : 1); i++)
+		say("serving metrics at %s", httpd__address(d->web, i));
+	return 0;
+}
+
 /* ---- the daemon's life --------------------------------------------------- */
 
 static int attach(struct daemon *d)
@@ -154,6 +198,8 @@ static int begin(struct daemon *d)
 	if (!err)
 		err = exporter__new(d->opts, &d->exporter);
 	if (!err)
+		err = open_web(d);
+	if (!err)
 		err = session__open(&d->of_session, exporter__listener(d->exporter), &d->session);
 	if (!err)
 		err = attach(d);
@@ -167,6 +213,7 @@ static int serve(struct daemon *d)
 	int err;
 
 	say("watching all processes");
+	export_pages__ready(&d->pages);
 	sdnotify__send("READY=1\nSTATUS=watching");
 	do {
 		err = session__wait(d->session, d->signals, d->timer);
@@ -181,6 +228,9 @@ static int serve(struct daemon *d)
 static void end(struct daemon *d)
 {
 	sdnotify__send("STOPPING=1");
+	if (d->exporter)
+		exporter__web(d->exporter, NULL);
+	httpd__stop(d->web);
 	if (d->exporter)
 		exporter__stop(d->exporter);
 	if (d->session && d->status)

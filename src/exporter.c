@@ -48,6 +48,7 @@ struct exporter {
 	pthread_mutex_t sampling; /* of what follows; the session's thread takes it only at the end */
 	struct sampler *sampler; /* NULL: not started yet, or stopped */
 	struct sample last;	 /* what it read in the end */
+	const struct httpd *web; /* NULL: there is none */
 };
 
 /* ---- what the session tells ---------------------------------------------- */
@@ -279,6 +280,25 @@ static void render_outputs(struct exposition *x, struct exporter *ex)
 	render_cause(x, "textfile", atomic_load(&ex->file_errors));
 }
 
+static void render_web(struct exposition *x, struct exporter *ex)
+{
+	static const char *const names[HTTPD_OUTCOME_MAX] = {
+		[HTTPD_OK] = "ok",
+		[HTTPD_UNAUTHORIZED] = "unauthorized",
+		[HTTPD_CLIENT_ERROR] = "client_error",
+		[HTTPD_SERVER_ERROR] = "server_error",
+	};
+	struct httpd_counts n = { .open = 0 };
+
+	pthread_mutex_lock(&ex->sampling);
+	if (ex->web)
+		httpd__counts(ex->web, &n);
+	pthread_mutex_unlock(&ex->sampling);
+	exposition__family(x, METRIC_HTTP_REQUESTS);
+	for (unsigned int i = 0; i < HTTPD_OUTCOME_MAX; i++)
+		render_cause(x, names[i], n.requests[i]);
+}
+
 static void render_build(struct exposition *x)
 {
 #ifdef ACLGUARD_STATIC
@@ -339,6 +359,7 @@ int exporter__metrics(struct exporter *ex, enum exposition_format format, struct
 	render_losses(&x, &s, &n);
 	render_attached(&x, ex, &n);
 	render_outputs(&x, ex);
+	render_web(&x, ex);
 	render_build(&x);
 	render_self(&x);
 	return exposition__end(&x);
@@ -352,6 +373,13 @@ void exporter__violations(struct exporter *ex, size_t n, struct textbuf *out)
 int exporter__npu_file(struct exporter *ex, struct textbuf *out)
 {
 	return npufile__render(ex->metrics, wall_clock(), out);
+}
+
+void exporter__web(struct exporter *ex, const struct httpd *web)
+{
+	pthread_mutex_lock(&ex->sampling);
+	ex->web = web;
+	pthread_mutex_unlock(&ex->sampling);
 }
 
 void exporter__file_failed(struct exporter *ex)

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "exposition.h"
+#include "httpd.h"
 #include "session.h"
 #include "textbuf.h"
 
@@ -46,6 +47,9 @@ void exporter__violations(struct exporter *ex, size_t n, struct textbuf *out);
 
 /* Violations as npu-exporter takes them from a file. */
 int exporter__npu_file(struct exporter *ex, struct textbuf *out);
+
+/* What the web server counts is among the metrics from now on; NULL: no more. */
+void exporter__web(struct exporter *ex, const struct httpd *web);
 
 /* A file of metrics could not be written. */
 void exporter__file_failed(struct exporter *ex);

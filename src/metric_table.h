@@ -98,6 +98,8 @@
 	  "under program=\"other\".")                                                              \
 	X(OUTPUT_ERRORS, "aclguard_output_errors_total", COUNTER, "", "output",                    \
 	  "Failures to write a report or a file of metrics.")                                      \
+	X(HTTP_REQUESTS, "aclguard_http_requests_total", COUNTER, "", "outcome",                   \
+	  "Requests that the web server answered.")                                                \
 	X(BUILD, "aclguard_build_info", INFO, "", "version,arch,linkage",                          \
 	  "Always 1; the labels tell which aclguard this is.")                                     \
 	X(CPU, "process_cpu_seconds_total", COUNTER, "seconds", "",                                \

@@ -46,9 +46,9 @@ struct story;
 /* A violation that was just reported, for who counts them or sends them elsewhere. */
 struct story_told {
 	const struct acl_violation *v;
-	uint64_t nr;	  /* as printed */
-	uint64_t printed; /* time right after that, monotonic ns */
-	bool suppressed;  /* nothing was printed */
+	uint64_t nr;			       /* as printed */
+	uint64_t printed;		       /* time right after that, monotonic ns */
+	bool suppressed;		       /* nothing was printed */
 	const struct enforcement *enforcement; /* what was done about it; NULL: nothing */
 	const char *site; /* its place in the program, as reports have it; NULL: not known */
 };
