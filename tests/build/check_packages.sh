@@ -118,7 +118,7 @@ replays() {	# as nobody: that needs no rights
 
 has_manual() {
 	local page
-	for page in aclguard aclguard-run aclguard-watch aclguard-record aclguard-replay aclguard-doctor; do
+	for page in aclguard aclguard-run aclguard-watch aclguard-record aclguard-replay aclguard-export aclguard-doctor; do
 		inside man -w "$page" && inside man -P cat "$page" | grep -q 'EXIT STATUS' || return 1
 	done
 	inside man -P cat aclguard-run | grep -e '--error-exitcode=N'

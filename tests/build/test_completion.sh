@@ -59,15 +59,15 @@ among() {
 all_rules=$("$ACLGUARD" --help | sed -n '/^Rules:/,$s/^  \([a-z-]*\)  .*/\1/p')
 
 offer ''
-among run && among watch && among record && among replay && among doctor && among --version
+among run && among watch && among record && among replay && among export && among doctor && among --version
 result 'the commands'
 offer re
 exactly record replay
 result 'commands that begin so'
 
-for command in run watch record replay doctor control; do
+for command in run watch record replay export doctor control; do
 	offer $command --
-	exactly $("$ACLGUARD" $command --help | sed -n 's/^ .\{5\}\(--[a-z-]*=\{0,1\}\).*/\1/p')
+	exactly $("$ACLGUARD" $command --help | sed -n 's/^ .\{5\}\(--[a-z.-]*=\{0,1\}\).*/\1/p')
 	result "$command: all options of its help"
 done
 
@@ -120,6 +120,10 @@ result 'names of processes'
 offer watch --all --container ''
 exactly ''
 result 'nothing where nothing is known'
+
+offer export --textfile "$scratch/../"
+among "$scratch/../${scratch##*/}"
+result 'folders'
 
 offer run ech
 among echo

@@ -92,6 +92,7 @@ def check_statuses(tap, helps, pages):
         "watch": statuses_of_help(helps["watch"]),
         "record": live,
         "replay": statuses_of_help(helps["replay"]),
+        "export": statuses_of_help(helps["export"]),
         "doctor": statuses_of_help(helps["doctor"], (0, 1, 2)),
         "control": statuses_of_help(helps["control"]),
     }
