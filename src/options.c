@@ -242,8 +242,8 @@ static error_t parse_stacks(int key, char *arg, struct argp_state *state)
 		return 0;
 	}
 	if (key == OPT_STACK_DEPTH) {
-		opts->stack_depth = (unsigned int)parse_number(arg, 1, ACL_STACK_MAX,
-							       "a number of frames", state);
+		opts->stack_depth = (unsigned int)options__number(arg, 1, ACL_STACK_MAX,
+								  "a number of frames", state);
 		return 0;
 	}
 	if (key == ARGP_KEY_END) {
