@@ -17,7 +17,26 @@
 #define SUM_MAX (512UL << 20) /* a larger file is not read for its checksum */
 #define LINK_MAX (PATH_MAX + 8 + ELFFILE_BUILD_ID_MAX)
 
-static struct elffile *take_if_same(struct elffile *ef, const uint8_t *id, unsigned int id_len)
+int debug_dirs__add(struct debug_dirs *dirs, const char *path)
+{
+	int fd;
+
+	if (dirs->n == DEBUGFILE_DIRS_MAX)
+		return -E2BIG;
+	fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	dirs->fd[dirs->n++] = fd;
+	return 0;
+}
+
+void debug_dirs__close(struct debug_dirs *dirs)
+{
+	while (dirs->n > 0)
+		close(dirs->fd[--dirs->n]);
+}
+
+struct elffile *debugfile__take_if_same(struct elffile *ef, const uint8_t *id, unsigned int id_len)
 {
 	uint8_t other[ELFFILE_BUILD_ID_MAX];
 	int n = elffile__build_id(ef, other);
@@ -28,38 +47,32 @@ static struct elffile *take_if_same(struct elffile *ef, const uint8_t *id, unsig
 	return NULL;
 }
 
-static struct elffile *open_by_id(const char *dir, const uint8_t *id, unsigned int id_len)
+/* Below the directory, also if the name has "..", or leads over links. */
+static struct elffile *open_below(int dir, const char *name)
 {
-	char path[PATH_MAX], hex[2 * ELFFILE_BUILD_ID_MAX + 1];
-	struct elffile *ef;
-	int n;
-
-	if (id_len < 2 || id_len > ELFFILE_BUILD_ID_MAX)
-		return NULL;
-	for (unsigned int i = 0; i < id_len; i++)
-		snprintf(hex + 2 * i, 3, "%02x", id[i]);
-	n = snprintf(path, sizeof(path), "%s/.build-id/%.2s/%s.debug", dir, hex, hex + 2);
-	if (n >= (int)sizeof(path) || elffile__open(path, &ef))
-		return NULL;
-	return take_if_same(ef, id, id_len);
-}
-
-/* A name that a file contains: below dir, also if it has "..", or leads over links. */
-static struct elffile *open_below(const char *dir, const char *name)
-{
-	int root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
+	int fd = elffile__open_in_root(dir, name);
 	struct elffile *ef = NULL;
 
-	if (root < 0)
-		return NULL;
-	fd = elffile__open_in_root(root, name);
-	close(root);
 	if (fd < 0)
 		return NULL;
 	if (elffile__open_fd(fd, &ef))
 		ef = NULL;
 	close(fd);
 	return ef;
+}
+
+static struct elffile *open_by_id(int dir, const uint8_t *id, unsigned int id_len)
+{
+	char path[2 * ELFFILE_BUILD_ID_MAX + 32], hex[2 * ELFFILE_BUILD_ID_MAX + 1];
+	struct elffile *ef;
+
+	if (id_len < 2 || id_len > ELFFILE_BUILD_ID_MAX)
+		return NULL;
+	for (unsigned int i = 0; i < id_len; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id[i]);
+	snprintf(path, sizeof(path), ".build-id/%.2s/%s.debug", hex, hex + 2);
+	ef = open_below(dir, path);
+	return ef ? debugfile__take_if_same(ef, id, id_len) : NULL;
 }
 
 static bool has_sum(struct elffile *ef, uint32_t wanted)
@@ -85,15 +98,15 @@ static struct elffile *check_link(struct elffile *ef, const uint8_t *id, unsigne
 	if (!ef)
 		return NULL;
 	if (id_len)
-		return take_if_same(ef, id, id_len);
+		return debugfile__take_if_same(ef, id, id_len);
 	if (has_sum(ef, sum))
 		return ef;
 	elffile__close(ef);
 	return NULL;
 }
 
-static struct elffile *open_by_link(const char *dir, const char *path, const char *name,
-				    const uint8_t *id, unsigned int id_len, uint32_t sum)
+static struct elffile *open_by_link(int dir, const char *path, const char *name, const uint8_t *id,
+				    unsigned int id_len, uint32_t sum)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 	struct elffile *ef = NULL;
@@ -124,27 +137,19 @@ static bool read_link(struct elffile *ef, char buf[LINK_MAX], uint32_t *sum)
 	return true;
 }
 
-static const char *nth_dir(const struct debug_dirs *dirs, unsigned int i)
-{
-	if (i < dirs->n)
-		return dirs->dir[i];
-	return i == dirs->n ? DEBUGFILE_DIR : NULL;
-}
-
 struct elffile *debugfile__find(const struct debug_dirs *dirs, struct elffile *ef,
 				const uint8_t *id, unsigned int id_len, const char *path)
 {
 	struct elffile *found = NULL;
 	char name[LINK_MAX];
-	const char *dir;
 	uint32_t sum;
 
-	for (unsigned int i = 0; !found && (dir = nth_dir(dirs, i)); i++)
-		found = open_by_id(dir, id, id_len);
+	for (unsigned int i = 0; !found && i < dirs->n; i++)
+		found = open_by_id(dirs->fd[i], id, id_len);
 	if (found || elffile__has_section(ef, ".gnu_debuglink") != 1 || !read_link(ef, name, &sum))
 		return found;
-	for (unsigned int i = 0; !found && (dir = nth_dir(dirs, i)); i++)
-		found = open_by_link(dir, path, name, id, id_len, sum);
+	for (unsigned int i = 0; !found && i < dirs->n; i++)
+		found = open_by_link(dirs->fd[i], path, name, id, id_len, sum);
 	return found;
 }
 
@@ -162,7 +167,7 @@ struct elffile *debugfile__find_alt(const struct debug_dirs *dirs, struct elffil
 				    uint8_t id[ELFFILE_BUILD_ID_MAX], unsigned int *id_len)
 {
 	struct elffile *found = NULL;
-	const char *dir, *name;
+	const char *name;
 	char buf[LINK_MAX];
 	ssize_t n = elffile__read_section(ef, ".gnu_debugaltlink", buf, sizeof(buf));
 	size_t len = n > 0 ? strnlen(buf, n) : 0;
@@ -172,13 +177,13 @@ struct elffile *debugfile__find_alt(const struct debug_dirs *dirs, struct elffil
 		return NULL;
 	*id_len = n - len - 1;
 	memcpy(id, buf + len + 1, *id_len);
-	for (unsigned int i = 0; !found && (dir = nth_dir(dirs, i)); i++)
-		found = open_by_id(dir, id, *id_len);
+	for (unsigned int i = 0; !found && i < dirs->n; i++)
+		found = open_by_id(dirs->fd[i], id, *id_len);
 	name = below_dwz(buf);
-	for (unsigned int i = 0; !found && name && (dir = nth_dir(dirs, i)); i++) {
-		found = open_below(dir, name);
+	for (unsigned int i = 0; !found && name && i < dirs->n; i++) {
+		found = open_below(dirs->fd[i], name);
 		if (found)
-			found = take_if_same(found, id, *id_len);
+			found = debugfile__take_if_same(found, id, *id_len);
 	}
 	return found;
 }

@@ -20,13 +20,17 @@
 #include "elffile.h"
 
 #define DEBUGFILE_DIR "/usr/lib/debug"
-#define DEBUGFILE_DIRS_MAX 8
+#define DEBUGFILE_DIRS_MAX 9
 
-/* Where to look, in this order.  Zero-initialise: the usual place alone. */
+/* Where to look, in this order: open directories. */
 struct debug_dirs {
-	const char *dir[DEBUGFILE_DIRS_MAX]; /* the caller's, before the usual place */
+	int fd[DEBUGFILE_DIRS_MAX];
 	unsigned int n;
 };
+
+/* Adds a directory, opened now and with the rights of now.  0 or -errno; -E2BIG: enough. */
+int debug_dirs__add(struct debug_dirs *dirs, const char *path);
+void debug_dirs__close(struct debug_dirs *dirs);
 
 /*
  * The debug file of ef, whose build id this is, and which the process has at path.
@@ -41,5 +45,8 @@ struct elffile *debugfile__find(const struct debug_dirs *dirs, struct elffile *e
  */
 struct elffile *debugfile__find_alt(const struct debug_dirs *dirs, struct elffile *ef,
 				    uint8_t id[ELFFILE_BUILD_ID_MAX], unsigned int *id_len);
+
+/* ef itself if it has this build id; otherwise it is closed, and NULL returned. */
+struct elffile *debugfile__take_if_same(struct elffile *ef, const uint8_t *id, unsigned int id_len);
 
 #endif /* ACLGUARD_DEBUGFILE_H */

@@ -3,11 +3,15 @@
 #include "symbols.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "debuginfod.h"
 #include "lines.h"
+#include "loader.h"
 #include "maps.h"
 #include "perfmap.h"
 #include "snapshots.h"
@@ -15,20 +19,25 @@
 
 #define VDSO_MAX (256UL << 10) /* real ones have 8 KiB */
 
+/*
+ * For how long all that comes from servers is waited for: so many milliseconds,
+ * which come back at a tenth of the time that goes by.
+ */
+#define PATIENCE_MS 2000
+
 struct module {
-	uint32_t dev_major;
-	uint32_t dev_minor;
-	uint64_t inode;
+	struct loader_key key;
 	uint64_t used;
 	size_t bytes; /* as accounted for */
-	struct symfile *file;
-	struct lines *lines;
-	bool lines_tried;
+	bool pending; /* the loader has it as well, and may find out more */
+	struct loaded loaded;
 };
 
 struct symbolizer {
-	unsigned int flags;
-	struct debug_dirs dirs;
+	struct loader_cfg cfg;
+	struct loader *loader;
+	int patience; /* ms */
+	uint64_t patience_at;
 	uint64_t clock; /* counts uses, for finding the oldest */
 	size_t bytes;	/* kept by all modules */
 	struct snapshots *snapshots;
@@ -48,8 +57,7 @@ static void drop_module(struct symbolizer *sym, size_t i)
 	struct module *m = sym->modules[i];
 
 	sym->bytes -= m->bytes;
-	lines__close(m->lines);
-	symfile__close(m->file);
+	loaded__close(&m->loaded);
 	free(m);
 	sym->modules[i] = sym->modules[--sym->module_count];
 }
@@ -73,7 +81,8 @@ static bool drop_oldest_module(struct symbolizer *sym, const struct module *keep
 /* Again whenever the module may have grown. */
 static void account(struct symbolizer *sym, struct module *m)
 {
-	size_t bytes = sizeof(*m) + m->file->bytes + (m->lines ? lines__bytes(m->lines) : 0);
+	const struct loaded *l = &m->loaded;
+	size_t bytes = sizeof(*m) + l->file->bytes + (l->lines ? lines__bytes(l->lines) : 0);
 
 	sym->bytes += bytes - m->bytes;
 	m->bytes = bytes;
@@ -81,17 +90,26 @@ static void account(struct symbolizer *sym, struct module *m)
 		;
 }
 
-static struct module *find_module(struct symbolizer *sym, const struct map_entry *e)
+static struct loader_key key_of(const struct map_entry *e)
+{
+	return (struct loader_key){ e->inode, e->dev_major, e->dev_minor };
+}
+
+static bool is_same(const struct loader_key *a, const struct loader_key *b)
+{
+	return a->inode == b->inode && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+}
+
+static struct module *find_module(struct symbolizer *sym, const struct loader_key *key)
 {
 	size_t i;
 
 	for (i = 0; i < sym->module_count; i++) {
 		struct module *m = sym->modules[i];
 
-		if (m->inode != e->inode || m->dev_major != e->dev_major ||
-		    m->dev_minor != e->dev_minor)
+		if (!is_same(&m->key, key))
 			continue;
-		if (symfile__is_current(m->file))
+		if (symfile__is_current(m->loaded.file))
 			return m;
 		drop_module(sym, i);
 		return NULL;
@@ -99,33 +117,89 @@ static struct module *find_module(struct symbolizer *sym, const struct map_entry
 	return NULL;
 }
 
-/* Takes fd over. */
-static struct module *module__new(const struct symbolizer *sym, int fd, const struct map_entry *e)
+static uint64_t now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* What the loader has of a file, or will have soon; as loader__take(). */
+static int take_loaded(struct symbolizer *sym, const struct loader_key *key, struct loaded *out)
+{
+	uint64_t began = now_ms(), gained = (began - sym->patience_at) / 10, took;
+	int err;
+
+	/* Without a server it takes no longer than doing it here. */
+	if (!sym->cfg.debuginfod)
+		return loader__take(sym->loader, key, INT_MAX / 2, out);
+	if (gained < PATIENCE_MS - (uint64_t)sym->patience)
+		sym->patience += (int)gained;
+	else
+		sym->patience = PATIENCE_MS;
+	err = loader__take(sym->loader, key, sym->patience, out);
+	sym->patience_at = now_ms();
+	took = sym->patience_at - began;
+	sym->patience = took < (uint64_t)sym->patience ? sym->patience - (int)took : 0;
+	return err;
+}
+
+/* NULL: no memory, or the file is unreadable or no ELF file. */
+static struct module *module__new(struct symbolizer *sym, const struct loader_key *key, int fd,
+				  const char *path)
 {
 	struct module *m = calloc(1, sizeof(*m));
+	int err;
 
-	if (m && symfile__open(fd, e->path, &sym->dirs, &m->file)) {
-		free(m);
-		m = NULL;
-	}
-	close(fd);
 	if (!m)
 		return NULL;
-	m->dev_major = e->dev_major;
-	m->dev_minor = e->dev_minor;
-	m->inode = e->inode;
+	m->key = *key;
+	if (sym->cfg.debuginfod)
+		(void)loader__begin(sym->loader, key, fd, path);
+	err = take_loaded(sym, key, &m->loaded);
+	if (!err && !symfile__is_current(m->loaded.file)) {
+		loaded__close(&m->loaded);
+		err = -ENOENT;
+	}
+	m->pending = err == -EAGAIN;
+	if (err && loaded__open(&sym->cfg, fd, path, &m->loaded)) {
+		free(m);
+		return NULL;
+	}
 	return m;
+}
+
+/* What has come from a server since. */
+static void update_module(struct symbolizer *sym, struct module *m)
+{
+	struct loaded fresh;
+	int err;
+
+	if (!m->pending)
+		return;
+	err = loader__take(sym->loader, &m->key, 0, &fresh);
+	m->pending = err == -EAGAIN;
+	if (err)
+		return;
+	loaded__close(&m->loaded);
+	m->loaded = fresh;
 }
 
 static struct module *get_module(struct symbolizer *sym, const struct snapshot *s,
 				 const struct map_entry *e)
 {
-	struct module *m = find_module(sym, e);
+	struct loader_key key = key_of(e);
+	struct module *m = find_module(sym, &key);
 	int fd;
 
-	if (!m) {
+	if (m) {
+		update_module(sym, m);
+	} else {
 		fd = snapshot__open_mapped(s, e);
-		m = fd < 0 ? NULL : module__new(sym, fd, e);
+		m = fd < 0 ? NULL : module__new(sym, &key, fd, e->path);
+		if (fd >= 0)
+			close(fd);
 		if (!m)
 			return NULL;
 		if (sym->module_count == SYMBOLIZER_MODULES_MAX)
@@ -137,26 +211,46 @@ static struct module *get_module(struct symbolizer *sym, const struct snapshot *
 	return m;
 }
 
-static struct lines *open_lines(const struct symbolizer *sym, struct elffile *ef)
-{
-	uint8_t id[ELFFILE_BUILD_ID_MAX];
-	unsigned int id_len;
-	struct elffile *alt = debugfile__find_alt(&sym->dirs, ef, id, &id_len);
-	struct lines *ls = lines__open(ef, alt);
+/* ---- what will be needed soon ---- */
 
-	elffile__close(alt);
-	return ls;
+/* In most stacks: the C library at the end, the runtime at the top. */
+static bool is_usual(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	base = base ? base + 1 : path;
+	return strncmp(base, "libc.so", 7) == 0 || strncmp(base, "libascendcl", 11) == 0 ||
+	       strncmp(base, "libacl", 6) == 0;
 }
 
-static struct lines *get_lines(const struct symbolizer *sym, struct module *m)
+static void warm_file(struct symbolizer *sym, const struct snapshot *s, const struct map_entry *e)
 {
-	if (m->lines_tried || sym->flags & SYMBOLIZER_NO_LINES)
-		return m->lines;
-	m->lines_tried = true;
-	m->lines = open_lines(sym, m->file->ef);
-	if (!m->lines && m->file->debug)
-		m->lines = open_lines(sym, m->file->debug);
-	return m->lines;
+	struct loader_key key = key_of(e);
+	int fd;
+
+	if (find_module(sym, &key))
+		return;
+	fd = snapshot__open_mapped(s, e);
+	if (fd < 0)
+		return;
+	(void)loader__begin(sym->loader, &key, fd, e->path);
+	close(fd);
+}
+
+void symbolizer__warm(struct symbolizer *sym, pid_t pid)
+{
+	const struct snapshot *s = snapshots__find(sym->snapshots, pid);
+	bool first = true; /* the program itself */
+
+	for (size_t i = 0; s && i < s->maps.count; i++) {
+		const struct map_entry *e = &s->maps.entries[i];
+
+		if (!e->exec || !map_entry__is_file(e))
+			continue;
+		if (first || is_usual(e->path))
+			warm_file(sym, s, e);
+		first = false;
+	}
 }
 
 /* ---- the vdso ---- */
@@ -202,12 +296,16 @@ struct symbolizer *symbolizer__new(unsigned int flags)
 
 	if (!sym)
 		return NULL;
-	sym->flags = flags;
+	sym->cfg.no_lines = flags & SYMBOLIZER_NO_LINES;
+	sym->patience = PATIENCE_MS;
+	sym->patience_at = now_ms();
 	sym->snapshots = snapshots__new();
-	if (!sym->snapshots) {
-		free(sym);
+	sym->loader = loader__new(&sym->cfg);
+	if (!sym->snapshots || !sym->loader) {
+		symbolizer__free(sym);
 		return NULL;
 	}
+	(void)debug_dirs__add(&sym->cfg.dirs, DEBUGFILE_DIR); /* not everybody has it */
 	return sym;
 }
 
@@ -221,7 +319,10 @@ void symbolizer__free(struct symbolizer *sym)
 {
 	if (!sym)
 		return;
+	loader__free(sym->loader);
+	debuginfod__free(sym->cfg.debuginfod);
 	symbolizer__trim(sym);
+	debug_dirs__close(&sym->cfg.dirs);
 	drop_vdso(&sym->vdso);
 	snapshots__free(sym->snapshots);
 	free(sym);
@@ -239,10 +340,12 @@ void symbolizer__forget(struct symbolizer *sym, pid_t pid)
 
 int symbolizer__debug_dir(struct symbolizer *sym, const char *dir)
 {
-	if (sym->dirs.n == DEBUGFILE_DIRS_MAX)
-		return -E2BIG;
-	sym->dirs.dir[sym->dirs.n++] = dir;
-	return 0;
+	return debug_dirs__add(&sym->cfg.dirs, dir);
+}
+
+int symbolizer__use_debuginfod(struct symbolizer *sym)
+{
+	return sym->cfg.debuginfod ? 0 : debuginfod__new(&sym->cfg.debuginfod);
 }
 
 struct snapshots *symbolizer__snapshots(struct symbolizer *sym)
@@ -318,11 +421,11 @@ static bool resolve_in_file(const struct query *q, struct sym_result *res)
 
 	if (!m)
 		return false;
-	take_build_id(res, m->file);
-	if (elffile__offset_to_addr(m->file->ef, res->module_offset - q->back, &addr))
+	take_build_id(res, m->loaded.file);
+	if (elffile__offset_to_addr(m->loaded.file->ef, res->module_offset - q->back, &addr))
 		return true;
-	take_function(res, q, m->file, addr);
-	ls = get_lines(q->sym, m);
+	take_function(res, q, m->loaded.file, addr);
+	ls = loaded__lines(&q->sym->cfg, &m->loaded);
 	if (ls) {
 		lines__find(ls, addr, &place);
 		take_place(res, &place, addr + q->back);

@@ -103,10 +103,18 @@ void symbolizer__forget(struct symbolizer *sym, pid_t pid);
 struct snapshots *symbolizer__snapshots(struct symbolizer *sym);
 
 /*
- * Look for separate debug files in this directory, too, and first; before the
- * first address is resolved.  dir stays the caller's.  -E2BIG: enough.
+ * Both before the first process comes: look for separate debug files in this
+ * directory as well, returning 0 or -errno (-E2BIG: enough); and ask servers for
+ * them, see debuginfod.h.
  */
 int symbolizer__debug_dir(struct symbolizer *sym, const char *dir);
+int symbolizer__use_debuginfod(struct symbolizer *sym);
+
+/*
+ * There may be addresses of this process to resolve soon: begin to read, in a
+ * thread, what will most probably be needed.  Does nothing without a snapshot.
+ */
+void symbolizer__warm(struct symbolizer *sym, pid_t pid);
 
 /* Drop what is kept of files.  Costs time at the next resolve, and nothing else. */
 void symbolizer__trim(struct symbolizer *sym);

@@ -38,6 +38,9 @@ int symfile__open(int fd, const char *path, const struct debug_dirs *dirs, struc
 int symfile__open_mem(const void *data, size_t size, struct symfile **out);
 void symfile__close(struct symfile *f); /* NULL is allowed */
 
+/* Reads the functions now, instead of when one is asked for. */
+void symfile__load(struct symfile *f);
+
 /* False: the file was written to since, and what is kept of it may be wrong. */
 bool symfile__is_current(const struct symfile *f);
 
