@@ -122,7 +122,7 @@ APP_LIBS     = -l:libbpf.a -Wl,--as-needed \
 	       $(call pc_libs,libseccomp,-lseccomp) \
 	       $(call without_pkcs11,$(call pc_libs,libmicrohttpd gnutls,-lmicrohttpd -lgnutls)) \
 	       $(call pc_libs,yaml-0.1,-lyaml) \
-	       $(call pc_libs,libcrypt,-lcrypt) -pthread
+	       $(call pc_libs,libcrypt,-lcrypt) -pthread -ldl
 APP_CC	     = $(CC) $(SYSROOT_FLAGS) $(CPPFLAGS) $(APP_CPPFLAGS) $(CFLAGS) $(SAN_FLAGS) \
 	       $(STATIC_FLAGS) -pthread
 APP_LD	     = $(CC) $(SYSROOT_FLAGS) $(CFLAGS) $(SAN_FLAGS) $(STATIC_LDFLAGS) $(LDFLAGS)

@@ -248,6 +248,17 @@ static struct job *job__new(const struct loader_key *key, int fd, const char *pa
 	return NULL;
 }
 
+/* Somebody has begun what nobody wanted in the end. */
+static void make_room(struct loader *ld)
+{
+	for (size_t i = 0; i < ld->n && ld->n == LOADER_FILES_MAX; i++) {
+		if (ld->jobs[i]->state == READY) {
+			job__free(ld->jobs[i]);
+			remove_job(ld, i);
+		}
+	}
+}
+
 int loader__begin(struct loader *ld, const struct loader_key *key, int fd, const char *path)
 {
 	struct job *j;
@@ -257,13 +268,12 @@ int loader__begin(struct loader *ld, const struct loader_key *key, int fd, const
 	if (err)
 		return err;
 	pthread_mutex_lock(&ld->lock);
-	if (find_job(ld, key, &at)) {
-		err = 0;
-	} else if (ld->n == LOADER_FILES_MAX) {
-		err = -E2BIG;
-	} else {
-		j = job__new(key, fd, path);
-		err = j ? 0 : -ENOMEM;
+	if (!find_job(ld, key, &at)) {
+		make_room(ld);
+		err = ld->n == LOADER_FILES_MAX ? -E2BIG : 0;
+		j = err ? NULL : job__new(key, fd, path);
+		if (!err && !j)
+			err = -ENOMEM;
 		if (j)
 			ld->jobs[ld->n++] = j;
 		pthread_cond_broadcast(&ld->changed);

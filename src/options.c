@@ -305,6 +305,7 @@ static const struct argp stacks_argp = {
 };
 static const struct argp_child live_children[] = { { &report_argp, 0, NULL, 0 },
 						   { &stacks_argp, 0, NULL, 0 },
+						   { &options_symbols_argp, 0, NULL, 0 },
 						   { &options_enforce_argp, 0, NULL, 0 },
 						   {} };
 static const struct argp_child replay_children[] = {
@@ -317,7 +318,8 @@ static error_t init_live(struct options *opts, struct argp_state *state)
 {
 	state->child_inputs[0] = opts;
 	state->child_inputs[1] = opts;
-	state->child_inputs[2] = opts;
+	state->child_inputs[2] = &opts->symbols;
+	state->child_inputs[3] = opts;
 	return 0;
 }
 

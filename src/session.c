@@ -86,6 +86,13 @@ struct session {
 
 /* ---- processes in scope -------------------------------------------------- */
 
+/* What its addresses will be told by. */
+static void look_up(struct session *s, pid_t pid)
+{
+	if (symbolizer__snapshot(s->sym, pid) == 0 && s->opts->stacks)
+		symbolizer__warm(s->sym, pid);
+}
+
 int session__add(struct session *s, pid_t pid, bool ours)
 {
 	const struct acl_target t = {
@@ -96,7 +103,7 @@ int session__add(struct session *s, pid_t pid, bool ours)
 	int err = scope__add(s->scope, pid);
 
 	if (!err && !ours)
-		symbolizer__snapshot(s->sym, pid);
+		look_up(s, pid);
 	return err ? err : scope__set_target(s->scope, pid, &t);
 }
 
@@ -334,7 +341,7 @@ static void on_loader(struct session *s, const struct acl_head *h)
 	if (found < 0)	/* or not to be probed: what it called was not seen */
 		s->summary.unlooked++;
 	else if (found & PROBES_RUNTIME)
-		symbolizer__snapshot(s->sym, pid); /* it may not live long */
+		look_up(s, pid); /* it may not live long */
 	if (found > 0 && found & PROBES_EMPTY && found & PROBES_NEW && !(found & PROBES_RUNTIME))
 		say("process %d mapped a library that is named like the Ascend runtime but defines "
 		    "none of its calls; nothing can be seen in it",
@@ -374,7 +381,7 @@ static void on_proc(struct session *s, const struct acl_gone *g)
 	enforcer__confirm(s->enforcer, g->h.inc);
 	s->summary.processes++;
 	tell_began(s, &g->proc);
-	symbolizer__snapshot(s->sym, (pid_t)key);
+	look_up(s, (pid_t)key);
 }
 
 /* As acl_complete() in the kernel has it. */
@@ -733,7 +740,9 @@ static int open_all(struct session *s)
 			      "cannot read how many CPUs there are: is /sys mounted?");
 	if (s->epoll < 0 || !s->sym || !s->procs || !s->enforcer)
 		return refuse(ACL_EXIT_FAILED, "%s", strerror(errno));
-	err = open_output(s);
+	err = options_symbols__apply(&s->opts->symbols, s->sym);
+	if (!err)
+		err = open_output(s);
 	if (!err && s->opts->recording)
 		err = record__open(s->opts, &s->record);
 	if (!err)

@@ -182,8 +182,12 @@ static void update_module(struct symbolizer *sym, struct module *m)
 	m->pending = err == -EAGAIN;
 	if (err)
 		return;
-	loaded__close(&m->loaded);
-	m->loaded = fresh;
+	if (symfile__is_current(fresh.file)) {
+		loaded__close(&m->loaded);
+		m->loaded = fresh;
+	} else {
+		loaded__close(&fresh);
+	}
 }
 
 static struct module *get_module(struct symbolizer *sym, const struct snapshot *s,
