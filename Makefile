@@ -101,7 +101,7 @@ SAN_FLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all
 else ifeq ($(STATIC),1)
 # What cannot be static is left out, and named by --version.
 O	  := $(BUILD)/static
-STATIC_WITHOUT = $(if $(findstring zstd,$(call pc_libs,libdw)),nothing,zstd-compressed debug info)
+STATIC_WITHOUT = debuginfod$(if $(findstring zstd,$(call pc_libs,libdw)),,, zstd-compressed debug info)
 STATIC_FLAGS = -fPIE -D'ACLGUARD_STATIC="$(STATIC_WITHOUT)"'
 STATIC_LDFLAGS := -static-pie
 else

@@ -32,14 +32,11 @@ struct options {
 	bool strict;
 	bool json;
 	bool stacks;
-<<<<<<< HEAD
 	unsigned int stack_depth; /* frames at most */
 	bool dwarf;		  /* stacks are copied, and unwound in user space */
 	uint32_t stack_bytes;	  /* copied then */
 	bool stack_bytes_given;
-=======
 	struct symbol_options symbols;
->>>>>>> f908851 (Take debug directories and debuginfod on the command line)
 	bool history_stacks;	  /* run, watch */
 	bool assume_seccomp_risk; /* probe entries only */
 	unsigned int canary; /* watch: seconds that the first process is probed alone; 0: not */
