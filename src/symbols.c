@@ -527,8 +527,8 @@ void symbolizer__place(struct symbolizer *sym, pid_t pid, uint64_t addr, struct 
 	out->addr = addr - e->start;
 	if (out->kind == SYM_FILE)
 		m = get_module(sym, s, e);
-	if (m && !elffile__offset_to_addr(m->file->ef, e->offset + out->addr, &out->addr))
-		out->file = m->file->ef;
+	if (m && !elffile__offset_to_addr(m->loaded.file->ef, e->offset + out->addr, &out->addr))
+		out->file = m->loaded.file->ef;
 }
 
 void sym_result__clear(struct sym_result *res)
