@@ -129,6 +129,16 @@ void backtrace__kept(const struct report_cfg *cfg, uint32_t nr, struct backtrace
 		add(bt, addr[i]);
 }
 
+void backtrace__place(const struct report_cfg *cfg, pid_t pid, struct backtrace *bt, unsigned int n)
+{
+	for (unsigned int i = 0; cfg->sym && !bt->named && i < n && i < bt->n; i++) {
+		struct backtrace_frame *f = &bt->f[i];
+
+		if (f->sym.kind == SYM_UNKNOWN)
+			symbolizer__resolve_module(cfg->sym, pid, f->addr, f->is_return, &f->sym);
+	}
+}
+
 void backtrace__name(const struct report_cfg *cfg, pid_t pid, struct backtrace *bt)
 {
 	if (bt->named)
@@ -136,11 +146,15 @@ void backtrace__name(const struct report_cfg *cfg, pid_t pid, struct backtrace *
 	bt->named = true;
 	for (unsigned int i = 0; cfg->sym && i < bt->n; i++) {
 		struct backtrace_frame *f = &bt->f[i];
+		struct sym_result placed = f->sym;
+		int err;
 
 		if (f->is_return)
-			symbolizer__resolve_return(cfg->sym, pid, f->addr, &f->sym);
+			err = symbolizer__resolve_return(cfg->sym, pid, f->addr, &f->sym);
 		else
-			symbolizer__resolve(cfg->sym, pid, f->addr, &f->sym);
+			err = symbolizer__resolve(cfg->sym, pid, f->addr, &f->sym);
+		if (!err)
+			sym_result__clear(&placed);
 	}
 }
 

@@ -28,7 +28,7 @@ struct report_cfg;
 struct backtrace_frame {
 	uint64_t addr;
 	bool is_return;	       /* the call is one byte before */
-	struct sym_result sym; /* kind SYM_UNKNOWN before backtrace__name() */
+	struct sym_result sym; /* kind SYM_UNKNOWN before it is looked up */
 };
 
 struct backtrace {
@@ -55,6 +55,9 @@ const char *backtrace__end_words(const struct backtrace *bt);
 /* A stack that was kept when its call returned (see stacks.h); empty if it was not. */
 void backtrace__kept(const struct report_cfg *cfg, uint32_t nr, struct backtrace *bt);
 
+/* Only the modules and offsets of the first n frames, which is quick. */
+void backtrace__place(const struct report_cfg *cfg, pid_t pid, struct backtrace *bt,
+		      unsigned int n);
 /* Without a symbolizer (NULL), or memory for it, the addresses are still worth having. */
 void backtrace__name(const struct report_cfg *cfg, pid_t pid, struct backtrace *bt);
 

@@ -48,13 +48,15 @@ struct enforcer {
 	bool on;
 };
 
-void enforcer__configure(struct aclguard_bpf *skel, const struct options *opts)
+void enforcer__configure(struct aclguard_bpf *skel, const struct options *opts,
+			 uint32_t suppressible)
 {
 	const struct enforce_options *o = &opts->enforce;
 
 	if (!o->on)
 		return;
 	skel->rodata->enforce_cfg = o->cfg;
+	skel->rodata->enforce_cfg.ask |= suppressible;
 	bpf_map__set_max_entries(skel->maps.actions, ACL_CAP_ACTIONS);
 	bpf_map__set_max_entries(skel->maps.stopped, ACL_CAP_STOPPED);
 }

@@ -19,8 +19,9 @@ struct aclguard_bpf;
 struct enforcer;
 struct options;
 
-/* Before the BPF side is loaded: tells it what is asked for. */
-void enforcer__configure(struct aclguard_bpf *skel, const struct options *opts);
+/* Before the BPF side is loaded: tells it what is asked for.  suppressible: see load.h. */
+void enforcer__configure(struct aclguard_bpf *skel, const struct options *opts,
+			 uint32_t suppressible);
 
 /* The options are not owned.  NULL if there is no memory. */
 struct enforcer *enforcer__new(const struct options *opts);

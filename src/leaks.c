@@ -16,7 +16,9 @@
 #include "procinfo.h"
 #include "report_json.h"
 #include "report_text.h"
+#include "sites.h"
 #include "story.h"
+#include "suppress.h"
 #include "symbols.h"
 
 #define GROUPS_MAX 1024 /* further places are counted together, as one without a place */
@@ -188,21 +190,10 @@ void leaks__event(struct leaks *lk, const struct leaks_of *of, const struct acl_
 
 static void text_site(const struct group *g, char *buf, size_t n)
 {
-	char name[256], module[256];
-	const char *base;
-
-	if (g->sym.kind != SYM_FILE) {
-		snprintf(buf, n, g->site ? "at 0x%" PRIx64 : "at a place not kept", g->site);
-		return;
-	}
-	base = g->sym.module ? strrchr(g->sym.module, '/') : NULL;
-	escape__str(module, sizeof(module), base ? base + 1 : g->sym.module);
-	escape__str(name, sizeof(name), g->sym.function);
-	if (g->sym.function)
-		snprintf(buf, n, "in %s+0x%" PRIx64 " (%s+0x%" PRIx64 ")", name,
-			 g->sym.function_offset, module, g->sym.module_offset);
+	if (g->site)
+		site__place(buf, n, &g->sym);
 	else
-		snprintf(buf, n, "at (%s+0x%" PRIx64 ")", module, g->sym.module_offset);
+		snprintf(buf, n, "at a place not kept");
 }
 
 static void print_frames(const struct leaks *lk, const struct group *g)
@@ -220,7 +211,8 @@ static void print_frames(const struct leaks *lk, const struct group *g)
 
 static int print_text(const struct leaks *lk, const struct group *g)
 {
-	char comm[ACL_COMM_LEN * ESCAPE_TEXT_EXPAND + 1], site[640], age[REPORT_SPAN_MAX];
+	char comm[ACL_COMM_LEN * ESCAPE_TEXT_EXPAND + 1], site[SITE_PLACE_MAX],
+		age[REPORT_SPAN_MAX];
 	bool host = g->rule == ACL_RULE_HOST_LEAK;
 
 	escape__text(comm, sizeof(comm), g->comm, strnlen(g->comm, sizeof(g->comm)));
@@ -281,13 +273,47 @@ static int compare_groups(const void *a, const void *b)
 	return 0;
 }
 
+/* What made them is what a suppression sees: all of the stack, where it was kept. */
+static bool is_suppressed(const struct leaks *lk, const struct group *g)
+{
+	const struct sym_result *frames[ACL_KEPT_MAX] = { &g->sym };
+	struct suppression *by;
+	unsigned int n = 1;
+
+	for (unsigned int i = 0; i < g->nframes && i < ACL_KEPT_MAX; i++) {
+		frames[i] = &g->frames[i];
+		n = i + 1;
+	}
+	by = suppress__match(lk->cfg->suppress, g->rule, g->comm, frames, n);
+	if (by)
+		suppress__hit(lk->cfg->suppress, by, g->rule, g->count);
+	return by;
+}
+
+/* Those that are to be printed, first. */
+static size_t sort_groups(const struct leaks *lk)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < lk->n; i++) {
+		struct group g = lk->groups[i];
+
+		if (is_suppressed(lk, &g))
+			continue;
+		lk->groups[i] = lk->groups[n];
+		lk->groups[n++] = g;
+	}
+	if (n)
+		qsort(lk->groups, n, sizeof(*lk->groups), compare_groups);
+	return n;
+}
+
 int leaks__print(const struct leaks *lk)
 {
+	size_t n = sort_groups(lk);
 	int err = 0;
 
-	if (lk->n)
-		qsort(lk->groups, lk->n, sizeof(*lk->groups), compare_groups);
-	for (size_t i = 0; !err && i < lk->n; i++) {
+	for (size_t i = 0; !err && i < n; i++) {
 		if (lk->cfg->json) {
 			err = print_json(lk, &lk->groups[i]);
 		} else if (i < SHOWN_MAX || lk->cfg->verbose) {
@@ -296,7 +322,7 @@ int leaks__print(const struct leaks *lk)
 			fprintf(lk->cfg->text,
 				"==aclguard== and %zu more places that leave something (-v "
 				"shows all)\n",
-				lk->n - i);
+				n - i);
 			break;
 		}
 	}

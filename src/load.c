@@ -181,7 +181,8 @@ static void configure_stacks(struct load *ld, const struct options *opts)
 	bpf_map__set_max_entries(ld->skel->maps.dumps, dumps__ring(opts->stack_bytes));
 }
 
-static void configure(struct load *ld, const struct options *opts, int *fork_id, int *exit_id)
+static void configure(struct load *ld, const struct options *opts, uint32_t suppressible,
+		      int *fork_id, int *exit_id)
 {
 	struct acl_cfg *cfg = &ld->skel->rodata->cfg;
 
@@ -200,11 +201,12 @@ static void configure(struct load *ld, const struct options *opts, int *fork_id,
 	cfg->self = (uint32_t)getpid();
 	cfg->task_pid = find_task_pid();
 	find_tracepoints(cfg, fork_id, exit_id);
-	enforcer__configure(ld->skel, opts);
+	enforcer__configure(ld->skel, opts, suppressible);
 	ld->skel->data->complete_since = 0; /* each process says for itself */
 }
 
-int load__open(const struct options *opts, const struct kernel *k, struct load *ld)
+int load__open(const struct options *opts, uint32_t suppressible, const struct kernel *k,
+	       struct load *ld)
 {
 	int fork_id, exit_id, err;
 
@@ -213,7 +215,7 @@ int load__open(const struct options *opts, const struct kernel *k, struct load *
 	ld->skel = aclguard_bpf__open();
 	if (!ld->skel)
 		return refuse(ACL_EXIT_FAILED, "cannot open the BPF object: %s", strerror(errno));
-	configure(ld, opts, &fork_id, &exit_id);
+	configure(ld, opts, suppressible, &fork_id, &exit_id);
 	choose_programs(ld, k);
 	err = aclguard_bpf__load(ld->skel);
 	if (err)

@@ -6,6 +6,8 @@
 #ifndef ACLGUARD_LOAD_H
 #define ACLGUARD_LOAD_H
 
+#include <stdint.h>
+
 struct aclguard_bpf;
 struct bpf_link;
 struct kernel;
@@ -18,10 +20,13 @@ struct load {
 };
 
 /*
+ * `suppressible`: mask of ACL_RULE_BIT() for which there is a suppression, so that who
+ * acts upon a violation has to ask first.
  * Returns 0, or an exit status after having said why not.  In either case
  * load__close() it.
  */
-int load__open(const struct options *opts, const struct kernel *k, struct load *ld);
+int load__open(const struct options *opts, uint32_t suppressible, const struct kernel *k,
+	       struct load *ld);
 void load__close(struct load *ld);
 
 #endif /* ACLGUARD_LOAD_H */

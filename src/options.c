@@ -34,6 +34,10 @@ enum {
 	OPT_HISTORY_STACKS,
 	OPT_SECCOMP_RISK,
 	OPT_OUTPUT,
+	OPT_FOLD,
+	OPT_NO_FOLD,
+	OPT_SUPPRESSIONS,
+	OPT_GEN_SUPPRESSIONS,
 	OPT_ERROR_EXITCODE,
 	OPT_NO_WAIT,
 	OPT_ALL,
@@ -179,6 +183,14 @@ static const struct argp_option report_options[] = {
 	{ "json", OPT_JSON, NULL, 0, "One JSON object a line instead of text", 2 },
 	{ "output", OPT_OUTPUT, "FILE", 0,
 	  "Reports go to FILE (appended) instead of stderr (replay: stdout)", 2 },
+	{ "fold", OPT_FOLD, NULL, 0,
+	  "Print what comes from one place in a program once, then count it (default for text)",
+	  2 },
+	{ "no-fold", OPT_NO_FOLD, NULL, 0, "Print every violation (default for JSON)", 2 },
+	{ "suppressions", OPT_SUPPRESSIONS, "FILE", 0,
+	  "Count what FILE describes, and do not report it; may be given more than once", 2 },
+	{ "gen-suppressions", OPT_GEN_SUPPRESSIONS, NULL, 0,
+	  "Print an entry for such a file after each report", 2 },
 	{ "error-exitcode", OPT_ERROR_EXITCODE, "N", 0, "Exit with N if an error was reported", 2 },
 	{ "verbose", 'v', NULL, 0, "Say what is being done", 2 },
 	{}
@@ -265,6 +277,19 @@ static error_t parse_stacks(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
+static void add_suppressions(struct options *opts, const char *file, struct argp_state *state)
+{
+	const char **files =
+		reallocarray(opts->suppressions, opts->nsuppressions + 1, sizeof(*files));
+
+	if (!files) {
+		argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "--suppressions"); /* exits */
+		return;
+	}
+	opts->suppressions = files;
+	files[opts->nsuppressions++] = file;
+}
+
 static error_t parse_report(int key, char *arg, struct argp_state *state)
 {
 	struct options *opts = state->input;
@@ -282,6 +307,17 @@ static error_t parse_report(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_JSON:
 		opts->json = true;
+		return 0;
+	case OPT_FOLD:
+	case OPT_NO_FOLD:
+		opts->fold = key == OPT_FOLD;
+		opts->fold_given = true;
+		return 0;
+	case OPT_SUPPRESSIONS:
+		add_suppressions(opts, arg, state);
+		return 0;
+	case OPT_GEN_SUPPRESSIONS:
+		opts->gen_suppressions = true;
 		return 0;
 	case OPT_OUTPUT:
 		opts->output = arg;
@@ -821,10 +857,15 @@ void options__parse(struct options *opts, int argc, char **argv)
 	options_export__init(&opts->export);
 	argp_err_exit_status = ACL_EXIT_USAGE;
 	argp_parse(&command_argp, argc, argv, ARGP_IN_ORDER, NULL, opts);
+	if (!opts->fold_given)
+		opts->fold = !opts->json;
 }
 
 void options__free(struct options *opts)
 {
+	free(opts->suppressions);
+	opts->suppressions = NULL;
+	opts->nsuppressions = 0;
 	free(opts->pids);
 	options_export__free(&opts->export);
 	opts->pids = NULL;

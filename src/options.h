@@ -31,6 +31,11 @@ struct options {
 	bool window_given;
 	bool strict;
 	bool json;
+	bool fold_given;
+	bool fold;		   /* what comes from one site is printed once */
+	const char **suppressions; /* files */
+	size_t nsuppressions;
+	bool gen_suppressions;
 	bool stacks;
 	unsigned int stack_depth; /* frames at most */
 	bool dwarf;		  /* stacks are copied, and unwound in user space */

@@ -28,9 +28,11 @@
 #include "recording.h"
 #include "reorder.h"
 #include "report_text.h"
+#include "sites.h"
 #include "store.h"
 #include "story.h"
 #include "summary.h"
+#include "suppress_file.h"
 
 #define PREFIX "==aclguard== "
 
@@ -60,6 +62,8 @@ struct replay {
 	struct reorder *order;
 	struct store *store;
 	struct stories *stories;
+	struct sites *sites;
+	struct suppressions *suppress;
 	struct calllist *list; /* NULL: not asked for */
 	struct leaks *leaks;
 	struct report_cfg report;
@@ -611,6 +615,12 @@ static int open_report(struct replay *rp)
 	cfg->window_ns = opts->window_given ? opts->window : h->window;
 	cfg->strict = opts->strict || h->strict;
 	cfg->verbose = opts->verbose;
+	cfg->fold = opts->fold;
+	cfg->gen_suppressions = opts->gen_suppressions;
+	cfg->suppress = rp->suppress;
+	cfg->sites = rp->sites = sites__new();
+	if (!cfg->sites)
+		return -ENOMEM;
 	cfg->wall_offset_ns = h->wall_offset ? h->wall_offset : 1; /* 0 would be here and now */
 	if (opts->json)
 		cfg->json = json__new(rp->output);
@@ -730,6 +740,8 @@ static void replay__clear(struct replay *rp)
 	calllist__free(rp->list);
 	leaks__free(rp->leaks);
 	stories__free(rp->stories);
+	sites__free(rp->sites);
+	suppressions__free(rp->suppress);
 	json__free(rp->report.json);
 	reorder__free(rp->order);
 	store__free(rp->store);
@@ -761,9 +773,11 @@ static int replay__all(struct replay *rp)
 int command_replay(const struct options *opts)
 {
 	struct replay rp = { .opts = opts };
-	int fd, status;
+	int fd = -1, status;
 
-	status = open_recording(&rp, &fd);
+	status = suppress_file__read_all(opts->suppressions, opts->nsuppressions, &rp.suppress);
+	if (!status)
+		status = open_recording(&rp, &fd);
 	if (!status)
 		status = open_output(&rp);
 	if (!status)

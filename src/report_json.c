@@ -5,6 +5,7 @@
  */
 #include "report_json.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,6 +15,8 @@
 #include "names.h"
 #include "procinfo.h"
 #include "report_text.h"
+#include "sites.h"
+#include "suppress.h"
 #include "symbols.h"
 
 #define NS_PER_S 1000000000LL
@@ -319,23 +322,33 @@ static void put_ended(struct json *j, const struct report_cfg *cfg, const struct
 	json__end_object(j);
 }
 
-static void put_stack(struct json *j, const struct report_cfg *cfg, const struct acl_violation *v)
+static void put_stack(struct json *j, const struct report_cfg *cfg, const struct acl_violation *v,
+		      struct backtrace *bt)
 {
-	struct backtrace bt = { .n = 0 };
+	if (cfg->stacks) {
+		backtrace__name(cfg, (pid_t)v->h.tgid, bt);
+		put_frames(j, bt);
+	} else {
+		json__begin_array(j, "stack");
+		json__end_array(j);
+	}
+	json__str(j, "stack_error", cfg->stacks && bt->err ? strerror(-bt->err) : NULL);
+	json__str(j, "stack_by", !cfg->stacks ? NULL : bt->unwound ? "dwarf" : "fp");
+	json__str(j, "stack_end", cfg->dumps ? unwind_end__name(bt->end) : NULL);
+	json__str(j, "stack_end_module", bt->end_module);
+}
 
-	if (cfg->stacks)
-		backtrace__take(cfg, v, &bt);
-	backtrace__name(cfg, (pid_t)v->h.tgid, &bt);
-	put_frames(j, &bt);
-	json__str(j, "stack_error", bt.err ? strerror(-bt.err) : NULL);
-	json__str(j, "stack_by", !cfg->stacks ? NULL : bt.unwound ? "dwarf" : "fp");
-	json__str(j, "stack_end", cfg->dumps ? unwind_end__name(bt.end) : NULL);
-	json__str(j, "stack_end_module", bt.end_module);
-	backtrace__clear(&bt);
+static void put_suppression(struct json *j, const struct report_cfg *cfg,
+			    const struct acl_violation *v, struct backtrace *bt, const char *site)
+{
+	char *text = cfg->gen_suppressions ? suppress__entry(cfg, v, bt, site) : NULL;
+
+	json__str(j, "suppression", text);
+	free(text);
 }
 
 int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,
-			   uint64_t *printed)
+			   struct backtrace *bt, const char *site, uint64_t *printed)
 {
 	char remedy[REPORT_REMEDY_MAX];
 	struct json *j = cfg->json;
@@ -343,6 +356,7 @@ int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 
 	json__begin(j);
 	put_verdict(j, cfg, nr, v);
+	json__str(j, "site", site);
 	put_buffer(j, cfg, v);
 	put_copy(j, cfg, v);
 	put_stream(j, v);
@@ -355,9 +369,10 @@ int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const stru
 		json__s64(j, "return", v->ret);
 	else
 		json__null(j, "return");
-	put_stack(j, cfg, v);
+	put_stack(j, cfg, v, bt);
 	report__remedy(v, remedy, sizeof(remedy));
 	json__str(j, "remedy", remedy);
+	put_suppression(j, cfg, v, bt, site);
 	enforcement__put(j, v, cfg->enforcement);
 	if (cfg->wall_offset_ns)
 		json__null(j, "latency_us");
@@ -387,11 +402,13 @@ static void put_return(struct json *j, const struct story *s)
 
 int report_json__followup(const struct report_cfg *cfg, const struct story *s, enum followup why)
 {
+	char site[SITE_ID_SIZE];
 	struct json *j = cfg->json;
 
 	json__begin(j);
 	json__str(j, "type", "followup");
 	json__u64(j, "id", s->nr);
+	json__str(j, "site", s->has_site ? site__id(site, s->site_id) : NULL);
 	json__str(j, "rule", acl_rule__name(s->rule));
 	json__u64(j, "pid", s->tgid);
 	json__str(j, "evidence", acl_evidence__name(s->evidence));

@@ -11,6 +11,7 @@
 
 #include "story.h"
 
+struct backtrace;
 struct sym_result;
 
 /* A code address and what is known of it; `key` is NULL in an array. */
@@ -24,9 +25,9 @@ void report_json__place(struct json *j, struct procs *procs, pid_t pid);
 /* Member "time": monotonic time as RFC 3339, UTC, with microseconds. */
 void report_json__time(struct json *j, const struct report_cfg *cfg, uint64_t mono);
 
-/* *printed is the time right after the write.  Returns 0 or -errno from writing. */
+/* `site` is an id, NULL: not known.  *printed is the time right after the write.  Returns 0 or -errno from writing. */
 int report_json__violation(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,
-			   uint64_t *printed);
+			   struct backtrace *bt, const char *site, uint64_t *printed);
 int report_json__followup(const struct report_cfg *cfg, const struct story *s, enum followup why);
 
 #endif /* ACLGUARD_REPORT_JSON_H */

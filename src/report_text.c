@@ -10,7 +10,10 @@
 #include "report_text.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "backtrace.h"
@@ -19,6 +22,7 @@
 #include "history_text.h"
 #include "names.h"
 #include "procinfo.h"
+#include "suppress.h"
 #include "symbols.h"
 
 #define MODULE_MAX 512
@@ -48,7 +52,7 @@ static void print_place(struct report_out *o, const struct report_cfg *cfg, pid_
 }
 
 static void print_headline(struct report_out *o, const struct report_cfg *cfg, uint64_t nr,
-			   const struct acl_violation *v)
+			   const struct acl_violation *v, const char *site)
 {
 	char comm[ACL_COMM_LEN * ESCAPE_TEXT_EXPAND + 1], ptr[REPORT_HANDLE_MAX], level[16];
 	size_t i;
@@ -62,7 +66,7 @@ static void print_headline(struct report_out *o, const struct report_cfg *cfg, u
 			   acl_rule__headline(v->rule), report__hex(ptr, v->ptr), comm, v->h.tgid,
 			   v->h.tid);
 	print_place(o, cfg, (pid_t)v->h.tgid);
-	report_out__printf(o, ")\n");
+	report_out__printf(o, "%s%s)\n", site ? ", site " : "", site ? site : "");
 }
 
 /* Why an order that can be an error is only a warning here. */
@@ -170,48 +174,63 @@ static void print_end(struct report_out *o, const struct backtrace *bt)
 }
 
 static void print_stack(struct report_out *o, const struct report_cfg *cfg,
-			const struct acl_violation *v)
+			const struct acl_violation *v, struct backtrace *bt)
 {
-	struct backtrace bt;
-
-	backtrace__take(cfg, v, &bt);
-	backtrace__name(cfg, (pid_t)v->h.tgid, &bt);
-	if (bt.at_return)
+	backtrace__name(cfg, (pid_t)v->h.tgid, bt);
+	if (bt->at_return)
 		report_out__printf(o, "  stack that %s returned to [thread %u]:\n",
 				   acl_call__name(v->call), v->h.tid);
 	else
 		report_out__printf(o, "  stack of the %s [thread %u]:\n",
 				   report__is_release(v) ? "release" : "call", v->h.tid);
-	print_frames(o, &bt);
-	if (bt.err)
+	print_frames(o, bt);
+	if (bt->err)
 		report_out__printf(o, "    (the kernel could not walk the stack: %s)\n",
-				   strerror(-bt.err));
-	else if (!bt.unwound && v->stack_len == 0)
+				   strerror(-bt->err));
+	else if (!bt->unwound && v->stack_len == 0)
 		report_out__printf(o, "    (the kernel took no stack)\n");
-	print_end(o, &bt);
-	backtrace__clear(&bt);
+	print_end(o, bt);
+}
+
+/* As one write, and longer than what a report_out takes. */
+static int print_suppression(const struct report_cfg *cfg, const struct acl_violation *v,
+			     struct backtrace *bt, const char *site)
+{
+	char *text = suppress__entry(cfg, v, bt, site);
+	int err;
+
+	if (!text)
+		return -ENOMEM;
+	errno = 0;
+	err = fputs(text, cfg->text) < 0 || fflush(cfg->text) ? (errno ? -errno : -EIO) : 0;
+	free(text);
+	return err;
 }
 
 int report_text__violation(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,
-			   uint64_t *printed)
+			   struct backtrace *bt, const char *site, uint64_t *printed)
 {
 	char remedy[REPORT_REMEDY_MAX];
 	struct report_out o;
+	int err;
 
 	report_out__init(&o, cfg->text);
-	print_headline(&o, cfg, nr, v);
+	print_headline(&o, cfg, nr, v, site);
 	print_knowledge(&o, cfg, v);
 	history_text__print(&o, v);
 	report_out__flush(&o);
 	*printed = report__now();
 	if (cfg->stacks)
-		print_stack(&o, cfg, v);
+		print_stack(&o, cfg, v, bt);
 	print_history_stacks(&o, cfg, v);
 	report__remedy(v, remedy, sizeof(remedy));
 	if (remedy[0])
 		report_out__printf(&o, "  remedy: %s\n", remedy);
 	enforcement__print(&o, v, cfg->enforcement);
-	return report_out__flush(&o);
+	err = report_out__flush(&o);
+	if (!err && cfg->gen_suppressions)
+		err = print_suppression(cfg, v, bt, site);
+	return err;
 }
 
 /* ---- what came after ---------------------------------------------------- */

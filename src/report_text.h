@@ -9,12 +9,15 @@
 #include "report_out.h"
 #include "story.h"
 
+struct backtrace;
+
 /*
- * Headline and history go out in one write, before the stack is looked at;
- * *printed is the time right after it.  Returns 0 or -errno from writing.
+ * Headline and history go out in one write, before the names in the stack are looked
+ * up; *printed is the time right after it.  `site` is an id, NULL: not known.  Returns
+ * 0 or -errno from writing.
  */
 int report_text__violation(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,
-			   uint64_t *printed);
+			   struct backtrace *bt, const char *site, uint64_t *printed);
 int report_text__followup(const struct report_cfg *cfg, const struct story *s, enum followup why);
 /* The events of n stories that were followed up before were never destroyed. */
 int report_text__never_destroyed(const struct report_cfg *cfg, uint32_t tgid, const uint64_t *nrs,

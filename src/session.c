@@ -47,9 +47,11 @@
 #include "report_text.h"
 #include "record.h"
 #include "scope.h"
+#include "sites.h"
 #include "stacks.h"
 #include "story.h"
 #include "summary.h"
+#include "suppress_file.h"
 #include "sweep.h"
 #include "symbols.h"
 #include "unwind.h"
@@ -63,6 +65,8 @@ struct session {
 	struct probes *probes;
 	struct ring_buffer *violations, *life;
 	struct symbolizer *sym;
+	struct sites *sites;
+	struct suppressions *suppress; /* NULL: there are none */
 	struct report_cfg report;
 	struct stories *stories;
 	struct sweep *sweep;
@@ -604,6 +608,10 @@ static int open_output(struct session *s)
 	s->report.verbose = opts->verbose;
 	s->report.window_ns = opts->window;
 	s->report.sym = s->sym;
+	s->report.sites = s->sites;
+	s->report.fold = opts->fold;
+	s->report.suppress = s->suppress;
+	s->report.gen_suppressions = opts->gen_suppressions;
 	if (s->listener)
 		s->report.sink = &s->listener->sink;
 	if (opts->json)
@@ -726,7 +734,9 @@ static int open_all(struct session *s)
 {
 	int err;
 
-	err = kernel__probe(&s->kernel);
+	err = suppress_file__read_all(s->opts->suppressions, s->opts->nsuppressions, &s->suppress);
+	if (!err)
+		err = kernel__probe(&s->kernel);
 	if (!err && s->opts->assume_seccomp_risk)
 		err = assume_risk(s);
 	if (err)
@@ -734,11 +744,12 @@ static int open_all(struct session *s)
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	s->sym = symbolizer__new(s->opts->no_lines ? SYMBOLIZER_NO_LINES : 0);
 	s->procs = procs__new();
+	s->sites = sites__new();
 	s->enforcer = enforcer__new(s->opts);
 	if (libbpf_num_possible_cpus() < 0) /* the counts of each are summed up in the end */
 		return refuse(ACL_EXIT_FAILED,
 			      "cannot read how many CPUs there are: is /sys mounted?");
-	if (s->epoll < 0 || !s->sym || !s->procs || !s->enforcer)
+	if (s->epoll < 0 || !s->sym || !s->procs || !s->enforcer || !s->sites)
 		return refuse(ACL_EXIT_FAILED, "%s", strerror(errno));
 	err = options_symbols__apply(&s->opts->symbols, s->sym);
 	if (!err)
@@ -746,7 +757,8 @@ static int open_all(struct session *s)
 	if (!err && s->opts->recording)
 		err = record__open(s->opts, &s->record);
 	if (!err)
-		err = load__open(s->opts, &s->kernel, &s->load);
+		err = load__open(s->opts, s->suppress ? s->suppress->rules : 0, &s->kernel,
+				 &s->load);
 	s->skel = s->load.skel;
 	if (!err) {
 		s->kept.fd = bpf_map__fd(s->skel->maps.stacks);
@@ -775,6 +787,8 @@ static void free_all(struct session *s)
 	dumps__free(s->report.dumps);
 	unwinder__free(s->report.unwinder);
 	symbolizer__free(s->sym);
+	sites__free(s->sites);
+	suppressions__free(s->suppress);
 	scope__free(s->scope);
 	procs__free(s->procs);
 	if (s->output && s->output != stderr && !(s->listener && s->listener->reports))

@@ -12,8 +12,12 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "backtrace.h"
+#include "enforcement.h"
 #include "report_json.h"
 #include "report_text.h"
+#include "sites.h"
+#include "suppress.h"
 
 #define HASH_BITS 12
 #define HASH_SIZE (1U << HASH_BITS)
@@ -41,6 +45,7 @@ struct stories {
 	uint64_t nr;
 	int write_err;
 	size_t pending;
+	uint64_t unheard; /* events of what is not followed so far: nobody waits for their end */
 	struct node_queue by_age; /* the oldest first */
 	struct node_queue by_due;
 	struct node_queue unused;
@@ -124,13 +129,25 @@ uint64_t stories__latency_ns(const struct stories *st, double quantile)
 	return 0;
 }
 
+/* How a violation was told, or why not. */
+struct telling {
+	bool silent; /* it was folded or suppressed */
+	bool has_site;
+	char id[SITE_ID_SIZE];
+	struct site_of of;
+	struct site *site; /* NULL: none in the table */
+	uint64_t printed;  /* when; 0: it was not */
+};
+
 /* ---- one story ---------------------------------------------------------- */
 
 static void follow_up(struct stories *st, struct node *n, enum followup why)
 {
-	int err;
+	int err = 0;
 
-	if (st->cfg.json)
+	if (n->s.silent)
+		err = 0;
+	else if (st->cfg.json)
 		err = report_json__followup(&st->cfg, &n->s, why);
 	else
 		err = report_text__followup(&st->cfg, &n->s, why);
@@ -169,8 +186,10 @@ static void evict_oldest(struct stories *st)
 	st->counts.evicted++;
 }
 
-static void begin_story(struct stories *st, const struct acl_violation *v)
+/* What is folded or suppressed is followed to its return only: that may confirm it. */
+static void begin_story(struct stories *st, const struct acl_violation *v, const struct telling *t)
 {
+	bool follow = v->has_event && !t->silent;
 	struct node *n;
 
 	if (TAILQ_EMPTY(&st->unused))
@@ -185,14 +204,20 @@ static void begin_story(struct stories *st, const struct acl_violation *v)
 		.time = v->h.time,
 		.ptr = v->ptr,
 		/* only an event that lives can be destroyed */
-		.event = v->has_event ? v->poll.event : 0,
-		.event_handle = v->has_event ? v->poll.handle : 0,
+		.event = follow ? v->poll.event : 0,
+		.event_handle = follow ? v->poll.handle : 0,
+		.site_id = t->of.id,
+		.site_key = t->of.key,
 		.tgid = v->h.tgid,
 		.call = v->call,
 		.rule = v->rule,
 		.level = v->level,
 		.evidence = v->evidence,
+		.silent = t->silent,
+		.suppressed = t->of.by,
+		.has_site = t->has_site,
 	};
+	st->unheard += t->silent && v->has_event && v->poll.event;
 	TAILQ_INSERT_TAIL(&st->by_age, n, age);
 	LIST_INSERT_HEAD(&st->by_id[hash(n->s.id)], n, by_id);
 	if (n->s.event)
@@ -216,12 +241,16 @@ static bool is_sound(const struct acl_violation *v, size_t size)
 	       v->hazard < ACL_HZ_MAX && v->call < ACL_C_MAX;
 }
 
-static void tell_sink(const struct stories *st, const struct acl_violation *v, uint64_t printed)
+static void tell_sink(const struct stories *st, const struct acl_violation *v,
+		      const struct telling *t)
 {
 	const struct story_told told = {
 		.v = v,
 		.nr = st->nr,
-		.printed = printed,
+		.printed = t->printed,
+		.suppressed = t->of.by,
+		.folded = t->silent && !t->of.by,
+		.site = t->has_site ? t->id : NULL,
 		.enforcement = st->cfg.enforcement,
 	};
 
@@ -229,28 +258,72 @@ static void tell_sink(const struct stories *st, const struct acl_violation *v, u
 		st->cfg.sink->violation(st->cfg.sink->arg, &told);
 }
 
+static void print(struct stories *st, const struct acl_violation *v, struct backtrace *bt,
+		  struct telling *t)
+{
+	const char *id = t->has_site ? t->id : NULL;
+
+	if (st->cfg.json)
+		note_write(st, report_json__violation(&st->cfg, st->nr, v, bt, id, &t->printed));
+	else
+		note_write(st, report_text__violation(&st->cfg, st->nr, v, bt, id, &t->printed));
+	latency_add(st, v->h.time, t->printed);
+	if (t->site)
+		site__printed(t->site, st->nr, v->level, bt);
+}
+
+/* Then it is not just one more: each action is told in full, and how to go on. */
+static bool was_acted_upon(const struct report_cfg *cfg)
+{
+	const struct enforcement *e = cfg->enforcement;
+
+	return e && (e->act == ACL_ACT_SENT || e->act == ACL_ACT_FAILED);
+}
+
+/* Whether and how it is told; counts it. */
+static void tell(struct stories *st, const struct acl_violation *v, struct backtrace *bt,
+		 struct telling *t)
+{
+	enum site_fate fate = SITE_PRINT;
+
+	if (st->cfg.sites) {
+		sites__find(st->cfg.sites, &st->cfg, v, bt, &t->of);
+		site__id(t->id, t->of.id);
+		t->has_site = true;
+	}
+	if (st->cfg.enforce)
+		st->cfg.enforcement = st->cfg.enforce(st->cfg.enforce_arg, v, t->of.by);
+	if (t->of.by) {
+		suppress__hit(st->cfg.suppress, t->of.by, v->rule, 1);
+		t->silent = true;
+		return;
+	}
+	st->nr++;
+	st->counts.n[v->rule][v->level][v->evidence]++;
+	if (st->cfg.sites)
+		fate = sites__count(st->cfg.sites, &t->of, v, &t->site);
+	t->silent = st->cfg.fold && fate != SITE_PRINT && !was_acted_upon(&st->cfg);
+	if (!t->silent)
+		print(st, v, bt, t);
+	else if (fate == SITE_COUNT)
+		note_write(st, site__print(&st->cfg, t->site));
+}
+
 int stories__violation(struct stories *st, const struct acl_violation *v, size_t size)
 {
-	uint64_t printed = 0;
-	int err;
+	struct telling t = { .site = NULL };
+	struct backtrace bt;
 
 	if (!is_sound(v, size)) {
 		st->counts.malformed++;
 		return -EINVAL;
 	}
-	st->nr++;
-	st->counts.n[v->rule][v->level][v->evidence]++;
-	if (st->cfg.enforce)
-		st->cfg.enforcement = st->cfg.enforce(st->cfg.enforce_arg, v, false);
-	if (st->cfg.json)
-		err = report_json__violation(&st->cfg, st->nr, v, &printed);
-	else
-		err = report_text__violation(&st->cfg, st->nr, v, &printed);
-	note_write(st, err);
-	latency_add(st, v->h.time, printed);
-	tell_sink(st, v, printed);
+	backtrace__take(&st->cfg, v, &bt);
+	tell(st, v, &bt, &t);
+	backtrace__clear(&bt);
+	tell_sink(st, v, &t);
 	if (has_sequel(v->rule))
-		begin_story(st, v);
+		begin_story(st, v, &t);
 	return 0;
 }
 
@@ -259,6 +332,10 @@ static void confirm(struct stories *st, struct story *s)
 {
 	uint64_t *n = st->counts.n[s->rule][s->level];
 
+	if (s->suppressed)
+		return;
+	if (s->has_site && s->evidence != ACL_EV_CONFIRMED)
+		sites__confirm(st->cfg.sites, s->site_key);
 	n[s->evidence]--;
 	n[ACL_EV_CONFIRMED]++;
 	s->evidence = ACL_EV_CONFIRMED;
@@ -317,7 +394,11 @@ static void join_destroy(struct stories *st, const struct acl_sequel *q)
 		follow_up(st, n, FOLLOWUP_DONE);
 		end_story(st, n);
 	}
-	if (!found)
+	if (found)
+		return;
+	if (st->unheard)
+		st->unheard--;
+	else
 		st->counts.orphans++;
 }
 
@@ -385,7 +466,7 @@ static void end_all(struct stories *st, uint64_t inc, enum followup why)
 		next = TAILQ_NEXT(n, age);
 		if (inc && n->s.inc != inc)
 			continue;
-		if (nv && n->s.told)
+		if (nv && n->s.told && !n->s.silent)
 			never_add(st, nv, &n->s, why);
 		else
 			follow_up(st, n, why);

@@ -28,7 +28,9 @@ struct dumps;
 struct enforcement;
 struct json;
 struct procs;
+struct sites;
 struct stacks;
+struct suppressions;
 struct symbolizer;
 struct unwinder;
 
@@ -46,11 +48,12 @@ struct story;
 /* A violation that was just reported, for who counts them or sends them elsewhere. */
 struct story_told {
 	const struct acl_violation *v;
-	uint64_t nr;			       /* as printed */
-	uint64_t printed;		       /* time right after that, monotonic ns */
-	bool suppressed;		       /* nothing was printed */
+	uint64_t nr;	  /* as printed */
+	uint64_t printed; /* time right after that, monotonic ns */
+	bool suppressed;  /* nothing was printed */
+	bool folded;	  /* nor then, as its site was printed before; it counts all the same */
 	const struct enforcement *enforcement; /* what was done about it; NULL: nothing */
-	const char *site; /* its place in the program, as reports have it; NULL: not known */
+	const char *site; /* the id of its place in the program; NULL: not known */
 };
 
 /* Who else hears of each violation and follow-up, after it was printed.  All may be NULL. */
@@ -89,6 +92,10 @@ struct report_cfg {
 					     bool suppressed);
 	void *enforce_arg;
 	const struct enforcement *enforcement;
+	struct sites *sites;	       /* NULL: they are not told apart, and nothing is folded */
+	bool fold;		       /* what comes from one site is printed once */
+	struct suppressions *suppress; /* NULL: there are none; needs sites */
+	bool gen_suppressions;	       /* reports come with an entry that would suppress them */
 };
 
 struct story_counts {
@@ -152,6 +159,8 @@ struct story {
 	uint64_t ptr;	/* given to it */
 	uint64_t event; /* id of the polled event, 0 if there is none to be destroyed */
 	uint64_t event_handle;
+	uint64_t site_id;  /* where has_site */
+	uint64_t site_key; /* see struct site_of */
 	uint32_t tgid;
 	uint16_t call;
 	uint8_t rule;
@@ -161,6 +170,9 @@ struct story {
 	bool unseen;	/* it is over, but what it returned was not seen */
 	bool destroyed; /* destroy_time is valid */
 	bool told;	/* a follow-up was printed */
+	bool silent;	/* it was not printed, and what comes after is not either */
+	bool suppressed;
+	bool has_site;
 	int32_t ret;
 	uint64_t end;	       /* time of the judged call's return */
 	uint64_t destroy_time; /* entry of the destroy of the event */

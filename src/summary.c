@@ -12,6 +12,8 @@
 #include "json.h"
 #include "names.h"
 #include "report_text.h"
+#include "sites.h"
+#include "suppress.h"
 
 #define PREFIX "==aclguard== "
 #define PATH_SHOWN 512
@@ -250,6 +252,9 @@ static int print_text(const struct report_cfg *cfg, const struct summary *s)
 	for (int rule = 0; rule < ACL_RULE_MAX; rule++)
 		print_rule(&o, s, rule);
 	enforce_counts__print(&o, PREFIX, s->enforced);
+	if (cfg->fold)
+		sites__print(cfg->sites, &o, cfg->verbose);
+	suppress__print(cfg->suppress, &o, cfg->verbose);
 	return report_out__flush(&o);
 }
 
@@ -358,6 +363,8 @@ static int print_json(const struct report_cfg *cfg, const struct summary *s)
 	json__double(j, "late_attach_max_us", (double)s->late_gap / 1000, 3);
 	put_violations(j, s);
 	enforce_counts__put(j, s->enforced);
+	suppress__json(cfg->suppress, j);
+	sites__json(cfg->sites, j);
 	put_calls(j, s);
 	put_objects(j, s);
 	put_lost(j, s);

@@ -394,6 +394,7 @@ struct query {
 	struct symbolizer *sym;
 	uint64_t addr;
 	unsigned int back;
+	bool places; /* no names */
 	struct snapshot *snapshot;
 	const struct map_entry *map;
 };
@@ -426,7 +427,8 @@ static bool resolve_in_file(const struct query *q, struct sym_result *res)
 	if (!m)
 		return false;
 	take_build_id(res, m->loaded.file);
-	if (elffile__offset_to_addr(m->loaded.file->ef, res->module_offset - q->back, &addr))
+	if (q->places ||
+	    elffile__offset_to_addr(m->loaded.file->ef, res->module_offset - q->back, &addr))
 		return true;
 	take_function(res, q, m->loaded.file, addr);
 	ls = loaded__lines(&q->sym->cfg, &m->loaded);
@@ -468,19 +470,21 @@ static bool may_be_generated(const struct map_entry *e)
 
 static void resolve_in(const struct query *q, struct sym_result *res)
 {
+	if (q->places && res->kind != SYM_FILE)
+		return;
 	if (res->kind == SYM_VDSO)
 		resolve_in_vdso(q, res);
 	else if (res->kind == SYM_ANON)
 		resolve_generated(q, res);
-	else if (!resolve_in_file(q, res) && may_be_generated(q->map))
+	else if (!resolve_in_file(q, res) && !q->places && may_be_generated(q->map))
 		resolve_generated(q, res);
 }
 
-static int resolve(struct symbolizer *sym, pid_t pid, uint64_t addr, unsigned int back,
+static int resolve(struct symbolizer *sym, pid_t pid, uint64_t addr, unsigned int back, bool places,
 		   struct sym_result *out)
 {
 	struct sym_result res = { .kind = SYM_UNKNOWN, .addr = addr };
-	struct query q = { .sym = sym, .addr = addr, .back = addr ? back : 0 };
+	struct query q = { .sym = sym, .addr = addr, .back = addr ? back : 0, .places = places };
 	const struct map_entry *e;
 
 	if (pid <= 0)
@@ -501,13 +505,19 @@ static int resolve(struct symbolizer *sym, pid_t pid, uint64_t addr, unsigned in
 
 int symbolizer__resolve(struct symbolizer *sym, pid_t pid, uint64_t addr, struct sym_result *out)
 {
-	return resolve(sym, pid, addr, 0, out);
+	return resolve(sym, pid, addr, 0, false, out);
 }
 
 int symbolizer__resolve_return(struct symbolizer *sym, pid_t pid, uint64_t addr,
 			       struct sym_result *out)
 {
-	return resolve(sym, pid, addr, 1, out);
+	return resolve(sym, pid, addr, 1, false, out);
+}
+
+int symbolizer__resolve_module(struct symbolizer *sym, pid_t pid, uint64_t addr, bool is_return,
+			       struct sym_result *out)
+{
+	return resolve(sym, pid, addr, is_return, true, out);
 }
 
 void symbolizer__place(struct symbolizer *sym, pid_t pid, uint64_t addr, struct sym_place *out)

@@ -148,6 +148,10 @@ struct sym_place {
 /* Takes snapshots as resolve does.  What *out points to is valid until the next call. */
 void symbolizer__place(struct symbolizer *sym, pid_t pid, uint64_t addr, struct sym_place *out);
 
+/* Only the module, its build id and the offset in it, which is quick: no names, no lines. */
+int symbolizer__resolve_module(struct symbolizer *sym, pid_t pid, uint64_t addr, bool is_return,
+			       struct sym_result *out);
+
 /* Release the strings, and leave the result empty. */
 void sym_result__clear(struct sym_result *res);
 

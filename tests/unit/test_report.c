@@ -84,6 +84,18 @@ static struct acl_violation violation(void)
 	return v;
 }
 
+static int print_text(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,
+		      uint64_t *printed)
+{
+	struct backtrace bt;
+	int err;
+
+	backtrace__take(cfg, v, &bt);
+	err = report_text__violation(cfg, nr, v, &bt, NULL, printed);
+	backtrace__clear(&bt);
+	return err;
+}
+
 static char *text_of(const struct report_cfg *cfg, const struct acl_violation *v)
 {
 	struct report_cfg c = *cfg;
@@ -93,7 +105,7 @@ static char *text_of(const struct report_cfg *cfg, const struct acl_violation *v
 
 	c.text = open_memstream(&text, &len);
 	assert_non_null(c.text);
-	assert_int_equal(report_text__violation(&c, 7, v, &printed), 0);
+	assert_int_equal(print_text(&c, 7, v, &printed), 0);
 	assert_true(printed > 0);
 	fclose(c.text);
 	return text;
@@ -495,7 +507,7 @@ static void the_headline_does_not_wait_for_the_stack(void **state)
 
 	(void)state;
 	setvbuf(cfg.text, big, _IOFBF, sizeof(big));
-	assert_int_equal(report_text__violation(&cfg, 1, &v, &printed), 0);
+	assert_int_equal(print_text(&cfg, 1, &v, &printed), 0);
 	assert_int_equal(w.n, 2);
 	assert_has(w.first, "==4711==aclguard: ERROR #1");
 	assert_has(w.first, "aclrtFreeHost            buffer");
@@ -512,7 +524,7 @@ static void a_full_disk_and_a_closed_pipe_are_told(void **state)
 	uint64_t printed;
 
 	(void)state;
-	assert_int_equal(report_text__violation(&cfg, 1, &v, &printed), -ENOSPC);
+	assert_int_equal(print_text(&cfg, 1, &v, &printed), -ENOSPC);
 	assert_int_equal(summary__print(&cfg, &s), -ENOSPC);
 	fclose(cfg.text);
 }
@@ -662,6 +674,18 @@ static json_object *parse(char *text)
 	return o;
 }
 
+static int print_json(const struct report_cfg *cfg, uint64_t nr, const struct acl_violation *v,
+		      uint64_t *printed)
+{
+	struct backtrace bt;
+	int err;
+
+	backtrace__take(cfg, v, &bt);
+	err = report_json__violation(cfg, nr, v, &bt, NULL, printed);
+	backtrace__clear(&bt);
+	return err;
+}
+
 static json_object *json_of(const struct report_cfg *cfg, const struct acl_violation *v)
 {
 	struct report_cfg c = *cfg;
@@ -671,7 +695,7 @@ static json_object *json_of(const struct report_cfg *cfg, const struct acl_viola
 	FILE *f = open_memstream(&text, &len);
 
 	c.json = json__new(f);
-	assert_int_equal(report_json__violation(&c, 7, v, &printed), 0);
+	assert_int_equal(print_json(&c, 7, v, &printed), 0);
 	json__free(c.json);
 	fclose(f);
 	return parse(text);
@@ -703,17 +727,18 @@ static json_object *get(json_object *o, const char *path)
 static void json_has_every_key(void **state)
 {
 	static const char *const keys[] = {
-		"type",	       "id",	    "rule",
-		"level",       "evidence",  "suspects",
-		"hazard",      "call",	    "program",
-		"pid",	       "tid",	    "time",
-		"time_ns",     "buffer",    "pointer",
-		"copy",	       "stream",    "poll",
-		"event",       "record",    "ended",
-		"unsettled",   "return",    "stack",
-		"stack_error", "remedy",    "latency_us",
-		"ns_pid",      "container", "enforcement",
-		"stack_by",    "stack_end", "stack_end_module",
+		"type",	       "id",	      "rule",
+		"level",       "evidence",    "suspects",
+		"hazard",      "call",	      "program",
+		"pid",	       "tid",	      "time",
+		"time_ns",     "buffer",      "pointer",
+		"copy",	       "stream",      "poll",
+		"event",       "record",      "ended",
+		"unsettled",   "return",      "stack",
+		"stack_error", "remedy",      "latency_us",
+		"ns_pid",      "container",   "enforcement",
+		"stack_by",    "stack_end",   "stack_end_module",
+		"site",	       "suppression",
 	};
 	const struct acl_violation empty = {
 		.h = { .type = ACL_REC_VIOLATION },
