@@ -453,17 +453,17 @@ static error_t parse_filter(int key, char *arg, struct argp_state *state)
 static const struct argp filter_argp = {
 	filter_options, parse_filter, NULL, NULL, NULL, NULL, NULL
 };
-#define ALL_CHILDREN                                                \
-	{ &report_argp, 0, NULL, 0 }, { &stacks_argp, 0, NULL, 0 }, \
-		{ &options_enforce_argp, 0, NULL, 0 },              \
-	{                                                           \
-		&filter_argp, 0, NULL, 0                            \
+#define ALL_CHILDREN                                                                          \
+	{ &report_argp, 0, NULL, 0 }, { &stacks_argp, 0, NULL, 0 },                           \
+		{ &options_symbols_argp, 0, NULL, 0 }, { &options_enforce_argp, 0, NULL, 0 }, \
+	{                                                                                     \
+		&filter_argp, 0, NULL, 0                                                      \
 	}
 static const struct argp_child all_children[] = { ALL_CHILDREN, {} };
 
 static error_t init_all(struct options *opts, struct argp_state *state)
 {
-	state->child_inputs[3] = opts;
+	state->child_inputs[4] = opts;
 	return init_live(opts, state);
 }
 
@@ -648,7 +648,7 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_INIT:
 		opts->all = true;
 		opts->no_lines = true;
-		state->child_inputs[4] = opts;
+		state->child_inputs[5] = opts;
 		return init_all(opts, state);
 	case ARGP_KEY_ARG:
 		argp_error(state, "'%s' is not an option", arg);
