@@ -6,12 +6,15 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>
+#include <unistd.h>
 #include <uthash.h>
 
+#include "counters.h"
 #include "enforcement.h"
 #include "events.h"
 #include "exits.h"
@@ -20,6 +23,7 @@
 #include "npufile.h"
 #include "options.h"
 #include "podinfo.h"
+#include "privileges.h"
 #include "procinfo.h"
 #include "report_text.h"
 #include "sampler.h"
@@ -49,6 +53,7 @@ struct exporter {
 	struct sampler *sampler; /* NULL: not started yet, or stopped */
 	struct sample last;	 /* what it read in the end */
 	const struct httpd *web; /* NULL: there is none */
+	int bpf_stats;		 /* keeps the kernel measuring; negative: it does not */
 };
 
 /* ---- what the session tells ---------------------------------------------- */
@@ -224,6 +229,11 @@ static void on_followup(void *arg, const struct story *s, enum followup why)
 
 /* ---- rendering ----------------------------------------------------------- */
 
+static void render_named(struct exposition *x, const char *label, uint64_t n)
+{
+	exposition__u64(x, &label, n);
+}
+
 static void render_calls(struct exposition *x, const struct sample *s)
 {
 	exposition__family(x, METRIC_CALLS);
@@ -234,9 +244,73 @@ static void render_calls(struct exposition *x, const struct sample *s)
 	}
 }
 
-static void render_cause(struct exposition *x, const char *cause, uint64_t n)
+static void render_errors(struct exposition *x, const struct sample *s)
 {
-	exposition__u64(x, &cause, n);
+	const char *labels[2];
+	char number[16];
+
+	exposition__family(x, METRIC_ERRORS);
+	for (size_t i = 0; i < s->n_errors; i++) {
+		snprintf(number, sizeof(number), "%d", s->errors[i].ret);
+		labels[0] = acl_call__name(s->errors[i].call);
+		labels[1] = acl_error__name(s->errors[i].ret);
+		labels[1] = labels[1] ? labels[1] : number;
+		exposition__u64(x, labels, s->errors[i].n);
+	}
+	labels[1] = "other";
+	for (unsigned int i = 0; i < ACL_C_MAX; i++) {
+		labels[0] = acl_call__name(i);
+		if (s->calls[i].failed_otherwise)
+			exposition__u64(x, labels, s->calls[i].failed_otherwise);
+	}
+}
+
+static void render_tables(struct exposition *x, const struct sample *s)
+{
+	exposition__family(x, METRIC_MAP_ENTRIES);
+	for (size_t i = 0; i < s->n_tables; i++)
+		render_named(x, s->tables[i].name, s->tables[i].entries);
+	exposition__family(x, METRIC_MAP_CAPACITY);
+	for (size_t i = 0; i < s->n_tables; i++)
+		render_named(x, s->tables[i].name, s->tables[i].capacity);
+}
+
+static void render_rings(struct exposition *x, struct exporter *ex)
+{
+	uint64_t used[SESSION_RINGS] = { 0 }, size[SESSION_RINGS] = { 0 };
+	const char *names[SESSION_RINGS] = { "violations", "life" };
+
+	pthread_mutex_lock(&ex->sampling);
+	for (unsigned int i = 0; ex->sampler && i < SESSION_RINGS; i++) {
+		struct ring_buffer *rb = session__ring(ex->session, i, &names[i]);
+
+		used[i] = counters__ring_used(rb);
+		size[i] = counters__ring_size(rb);
+	}
+	pthread_mutex_unlock(&ex->sampling);
+	exposition__family(x, METRIC_RING_USED);
+	for (unsigned int i = 0; i < SESSION_RINGS; i++)
+		exposition__u64(x, &names[i], used[i]);
+	exposition__family(x, METRIC_RING_SIZE);
+	for (unsigned int i = 0; i < SESSION_RINGS; i++)
+		exposition__u64(x, &names[i], size[i]);
+}
+
+/* Those that never ran while that was measured have nothing to tell. */
+static void render_bpf(struct exposition *x, const struct sample *s)
+{
+	exposition__family(x, METRIC_RUN_TIME);
+	for (size_t i = 0; i < s->n_programs; i++)
+		if (s->programs[i].runs)
+			exposition__seconds(x, (const char *const[]){ s->programs[i].name },
+					    s->programs[i].run_ns);
+	exposition__family(x, METRIC_RUNS);
+	for (size_t i = 0; i < s->n_programs; i++)
+		if (s->programs[i].runs)
+			render_named(x, s->programs[i].name, s->programs[i].runs);
+	exposition__family(x, METRIC_MISSED);
+	for (size_t i = 0; i < s->n_programs; i++)
+		render_named(x, s->programs[i].name, s->programs[i].missed);
 }
 
 /* As the summary names them. */
@@ -246,13 +320,13 @@ static void render_losses(struct exposition *x, const struct sample *s,
 	exposition__family(x, METRIC_LOST);
 	for (unsigned int i = 0; i < ACL_L_MAX; i++)
 		if (i != ACL_L_EVICTED)
-			render_cause(x, acl_loss__name(i), s->losses[i]);
-	render_cause(x, "not-looked-at", n->unlooked);
-	render_cause(x, "mapping-records", n->lost_mappings);
-	render_cause(x, "unknown-records", n->unknown_records);
-	render_cause(x, "damaged-records", n->damaged_records);
-	render_cause(x, "orphaned-followups", n->orphaned_followups);
-	render_cause(x, "unfinished-reports", n->unfinished_reports);
+			render_named(x, acl_loss__name(i), s->losses[i]);
+	render_named(x, "not-looked-at", n->unlooked);
+	render_named(x, "mapping-records", n->lost_mappings);
+	render_named(x, "unknown-records", n->unknown_records);
+	render_named(x, "damaged-records", n->damaged_records);
+	render_named(x, "orphaned-followups", n->orphaned_followups);
+	render_named(x, "unfinished-reports", n->unfinished_reports);
 	exposition__family(x, METRIC_FORGOTTEN);
 	exposition__u64(x, NULL, s->losses[ACL_L_EVICTED]);
 }
@@ -276,8 +350,8 @@ static void render_outputs(struct exposition *x, struct exporter *ex)
 {
 	exposition__family(x, METRIC_OUTPUT_ERRORS);
 	for (unsigned int i = 0; i < EVENTS_OUTPUT_MAX; i++)
-		render_cause(x, events_output__name(i), events__errors(ex->events, i));
-	render_cause(x, "textfile", atomic_load(&ex->file_errors));
+		render_named(x, events_output__name(i), events__errors(ex->events, i));
+	render_named(x, "textfile", atomic_load(&ex->file_errors));
 }
 
 static void render_web(struct exposition *x, struct exporter *ex)
@@ -296,7 +370,7 @@ static void render_web(struct exposition *x, struct exporter *ex)
 	pthread_mutex_unlock(&ex->sampling);
 	exposition__family(x, METRIC_HTTP_REQUESTS);
 	for (unsigned int i = 0; i < HTTPD_OUTCOME_MAX; i++)
-		render_cause(x, names[i], n.requests[i]);
+		render_named(x, names[i], n.requests[i]);
 }
 
 static void render_build(struct exposition *x)
@@ -356,8 +430,12 @@ int exporter__metrics(struct exporter *ex, enum exposition_format format, struct
 	exposition__init(&x, format, out);
 	metrics__render(ex->metrics, &x);
 	render_calls(&x, &s);
+	render_errors(&x, &s);
 	render_losses(&x, &s, &n);
 	render_attached(&x, ex, &n);
+	render_tables(&x, &s);
+	render_rings(&x, ex);
+	render_bpf(&x, &s);
 	render_outputs(&x, ex);
 	render_web(&x, ex);
 	render_build(&x);
@@ -419,6 +497,7 @@ int exporter__new(const struct options *opts, struct exporter **out)
 	if (!ex)
 		return refuse(ACL_EXIT_FAILED, "%s", strerror(ENOMEM));
 	ex->opts = opts;
+	ex->bpf_stats = -1;
 	pthread_mutex_init(&ex->lock, NULL);
 	pthread_mutex_init(&ex->sampling, NULL);
 	ex->metrics = metrics__new(opts->export.max_series, METRICS_EXPIRE_NS);
@@ -443,7 +522,17 @@ int exporter__new(const struct options *opts, struct exporter **out)
 int exporter__start(struct exporter *ex, struct session *s)
 {
 	struct sampler *sampler;
-	int err = sampler__start(session__maps(s), ex->metrics, &sampler);
+	int err;
+
+	if (ex->opts->export.bpf_stats) {
+		privileges__raise();
+		ex->bpf_stats = counters__measure_runs();
+		privileges__lower();
+		if (ex->bpf_stats < 0)
+			say("cannot measure how long BPF programs run: %s",
+			    strerror(-ex->bpf_stats));
+	}
+	err = sampler__start(session__maps(s), ex->metrics, &sampler);
 
 	if (err)
 		return err;
@@ -477,6 +566,8 @@ void exporter__free(struct exporter *ex)
 		HASH_DEL(ex->homes, h);
 		free(h);
 	}
+	if (ex->bpf_stats >= 0)
+		close(ex->bpf_stats);
 	events__free(ex->events);
 	metrics__free(ex->metrics);
 	pthread_mutex_destroy(&ex->lock);

@@ -89,12 +89,14 @@
 	  "Time that BPF programs ran; missing where the kernel does not measure it.")             \
 	X(RUNS, "aclguard_bpf_runs_total", COUNTER, "", "bpf_program",                             \
 	  "Times that BPF programs ran; missing where the kernel does not count them.")            \
+	X(MISSED, "aclguard_bpf_missed_total", COUNTER, "", "bpf_program",                         \
+	  "Times that the kernel left a BPF program out, since it ran on the CPU already.")        \
 	X(SERIES, "aclguard_series", GAUGE, "", "",                                                \
 	  "Series with the labels of a program that are kept now; see --max-series.")              \
 	X(SERIES_LIMIT, "aclguard_series_limit", GAUGE, "", "",                                    \
 	  "Series with the labels of a program that are kept at most.")                            \
 	X(DROPPED, "aclguard_series_dropped_total", COUNTER, "", "",                               \
-	  "Processes and violations that found the limit of series reached and were counted "      \
+	  "Times that a process or a violation found the limit of series reached and was counted " \
 	  "under program=\"other\".")                                                              \
 	X(OUTPUT_ERRORS, "aclguard_output_errors_total", COUNTER, "", "output",                    \
 	  "Failures to write a report or a file of metrics.")                                      \

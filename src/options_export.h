@@ -20,6 +20,7 @@ struct export_options {
 	bool journald;
 	const char *journal;   /* its socket; NULL: the usual one */
 	const char *host_root; /* where the host's /var/log is; NULL: / */
+	bool bpf_stats;	       /* how long BPF programs run is measured */
 	bool list_metrics;     /* and nothing else */
 };
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,7 +24,7 @@ struct sampler {
 	/* of the thread alone */
 	struct metrics *metrics;
 	const struct aclguard_bpf *skel;
-	struct sample next;
+	struct sample next, read;
 };
 
 /* ---- reading ------------------------------------------------------------- */
@@ -33,16 +34,67 @@ static void tell_metrics(void *arg, const struct acl_proc *p)
 	metrics__numbers(arg, p);
 }
 
-/* What cannot be read now stays as it was. */
+static void take_error(void *arg, unsigned int call, int32_t ret, uint64_t count)
+{
+	struct sample *s = arg;
+
+	if (s->n_errors == ACL_CAP_ERRORS)
+		return;
+	s->errors[s->n_errors].call = call;
+	s->errors[s->n_errors].ret = ret;
+	s->errors[s->n_errors++].n = count;
+}
+
+static void take_table(void *arg, const struct counters_table *t)
+{
+	struct sample *s = arg;
+
+	struct sample_table *to = &s->tables[s->n_tables];
+
+	if (s->n_tables == SAMPLE_TABLES_MAX)
+		return;
+	snprintf(to->name, sizeof(to->name), "%s", t->name);
+	to->entries = t->entries;
+	to->capacity = t->capacity;
+	s->n_tables++;
+}
+
+static void take_program(void *arg, const struct counters_program *p)
+{
+	struct sample *s = arg;
+
+	struct sample_program *to = &s->programs[s->n_programs];
+
+	if (s->n_programs == SAMPLE_PROGRAMS_MAX)
+		return;
+	snprintf(to->name, sizeof(to->name), "%s", p->name);
+	to->runs = p->runs;
+	to->run_ns = p->run_ns;
+	to->missed = p->missed;
+	s->n_programs++;
+}
+
+/* What cannot be read now stays as it was, so that no counter falls. */
 static void read_all(struct sampler *s)
 {
-	struct sample next;
+	struct sample *next = &s->read;
 
-	if (!counters__calls(s->skel, next.calls))
-		memcpy(s->next.calls, next.calls, sizeof(next.calls));
-	if (!counters__losses(s->skel, next.losses))
-		memcpy(s->next.losses, next.losses, sizeof(next.losses));
+	next->n_errors = next->n_tables = next->n_programs = 0;
+	if (counters__calls(s->skel, next->calls))
+		memcpy(next->calls, s->next.calls, sizeof(next->calls));
+	if (counters__losses(s->skel, next->losses))
+		memcpy(next->losses, s->next.losses, sizeof(next->losses));
+	if (counters__each_error(s->skel, take_error, next)) {
+		memcpy(next->errors, s->next.errors, sizeof(next->errors));
+		next->n_errors = s->next.n_errors;
+	}
+	if (counters__each_program(s->skel, take_program, next)) {
+		memcpy(next->programs, s->next.programs, sizeof(next->programs));
+		next->n_programs = s->next.n_programs;
+	}
+	counters__each_table(s->skel, take_table, next);
 	counters__each_proc(s->skel, tell_metrics, s->metrics);
+	s->next = *next;
 }
 
 static void *run(void *arg)

@@ -7,9 +7,14 @@
 #ifndef ACLGUARD_SAMPLER_H
 #define ACLGUARD_SAMPLER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "records.h"
+
+#define SAMPLE_TABLES_MAX 40
+#define SAMPLE_NAME_MAX 64
+#define SAMPLE_PROGRAMS_MAX (ACL_C_MAX + 32)
 
 struct aclguard_bpf;
 struct metrics;
@@ -18,6 +23,23 @@ struct sampler;
 struct sample {
 	struct acl_calls calls[ACL_C_MAX]; /* summed over CPUs */
 	uint64_t losses[ACL_L_MAX];
+	struct {
+		uint64_t n;
+		uint32_t call;
+		int32_t ret;
+	} errors[ACL_CAP_ERRORS];
+	size_t n_errors;
+	/* with names of their own: the BPF object may be closed when they are shown */
+	struct sample_table {
+		char name[SAMPLE_NAME_MAX];
+		uint64_t entries, capacity;
+	} tables[SAMPLE_TABLES_MAX];
+	size_t n_tables;
+	struct sample_program {
+		char name[SAMPLE_NAME_MAX];
+		uint64_t runs, run_ns, missed;
+	} programs[SAMPLE_PROGRAMS_MAX];
+	size_t n_programs;
 };
 
 /*

@@ -911,6 +911,12 @@ struct aclguard_bpf *session__maps(const struct session *s)
 	return s->skel;
 }
 
+struct ring_buffer *session__ring(const struct session *s, unsigned int i, const char **name)
+{
+	*name = i ? "life" : "violations";
+	return i ? s->life : s->violations;
+}
+
 const struct report_cfg *session__report_cfg(const struct session *s)
 {
 	return &s->report;

@@ -17,6 +17,7 @@
 struct acl_proc;
 struct aclguard_bpf;
 struct procinfo;
+struct ring_buffer;
 struct session;
 
 /* Who hears of more than reports tell.  Callbacks may be NULL; all are the session's thread. */
@@ -55,6 +56,9 @@ int session__open(const struct options *opts, const struct session_listener *lis
 void session__numbers(const struct session *s, struct session_numbers *n);
 /* The maps; not owned. */
 struct aclguard_bpf *session__maps(const struct session *s);
+#define SESSION_RINGS 2
+/* A ring from the kernel, and how it is called; not owned. */
+struct ring_buffer *session__ring(const struct session *s, unsigned int i, const char **name);
 /* The names behind addresses, and of processes; not owned. */
 const struct report_cfg *session__report_cfg(const struct session *s);
 
