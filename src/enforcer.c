@@ -16,6 +16,7 @@
 
 #include "ancestors.h"
 #include "exits.h"
+#include "minder.h"
 #include "options.h"
 #include "privileges.h"
 #include "procstatus.h"
@@ -44,6 +45,7 @@ struct enforcer {
 	struct enforcement last;
 	struct decided decided[DECIDED_MAX];
 	unsigned int n;
+	struct minder minder;
 	pid_t adopted; /* process that has a short stop of ours beside its own */
 	bool on;
 };
@@ -71,12 +73,6 @@ struct enforcer *enforcer__new(const struct options *opts)
 	for (int rule = 0; rule < ACL_RULE_MAX; rule++)
 		e->counts.sig[rule] = opts->enforce.cfg.sig[rule];
 	return e;
-}
-
-void enforcer__begin(struct enforcer *e, struct aclguard_bpf *skel)
-{
-	e->skel = skel;
-	e->on = e->opts->enforce.on;
 }
 
 void enforcer__end(struct enforcer *e)
@@ -465,16 +461,47 @@ static void release(struct enforcer *e, const struct acl_stopped_key *key, uint6
 		go_on(e, &d, true);
 }
 
-void enforcer__free(struct enforcer *e)
+static void release_all(struct enforcer *e)
 {
-	struct list *l;
+	struct list *l = list_stops(e, 0, true);
 
-	if (!e)
-		return;
-	enforcer__settle(e);
-	l = list_stops(e, 0, true);
 	for (size_t i = 0; l && i < l->n; i++)
 		release(e, &l->keys[i], l->times[i]);
 	free(l);
+}
+
+/* In the minder, when we are gone: who was asking just then is waited for as well. */
+static void outlive(void *arg)
+{
+	static const unsigned int pauses_ms[] = { 0, 50, 1000, 3000 };
+
+	for (size_t i = 0; i < sizeof(pauses_ms) / sizeof(pauses_ms[0]); i++) {
+		usleep(pauses_ms[i] * 1000);
+		release_all(arg);
+	}
+}
+
+int enforcer__begin(struct enforcer *e, struct aclguard_bpf *skel)
+{
+	const int files[] = {
+		bpf_map__fd(skel->maps.stopped),
+		bpf_map__fd(skel->maps.procs),
+	};
+
+	e->skel = skel;
+	e->on = e->opts->enforce.on;
+	if (!e->on || !skel->rodata->enforce_cfg.ask)
+		return 0;
+	return minder__start(&e->minder, files, sizeof(files) / sizeof(files[0]), outlive, e);
+}
+
+void enforcer__free(struct enforcer *e)
+{
+	if (!e)
+		return;
+	enforcer__settle(e);
+	if (e->on)
+		release_all(e);
+	minder__end(&e->minder);
 	free(e);
 }

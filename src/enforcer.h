@@ -25,8 +25,11 @@ void enforcer__configure(struct aclguard_bpf *skel, const struct options *opts,
 
 /* The options are not owned.  NULL if there is no memory. */
 struct enforcer *enforcer__new(const struct options *opts);
-/* The BPF side is loaded; it has to outlive the enforcer. */
-void enforcer__begin(struct enforcer *e, struct aclguard_bpf *skel);
+/*
+ * The BPF side is loaded; it has to outlive the enforcer.  Where processes may wait for
+ * decisions, a minder is started that lets them go on should we be killed.  0 or -errno.
+ */
+int enforcer__begin(struct enforcer *e, struct aclguard_bpf *skel);
 /* Nothing more is begun; what was is still to be decided and told. */
 void enforcer__end(struct enforcer *e);
 /* Who still waits for a decision goes on; what was stopped stays so.  NULL is allowed. */

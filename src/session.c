@@ -762,7 +762,9 @@ static int open_all(struct session *s)
 	s->skel = s->load.skel;
 	if (!err) {
 		s->kept.fd = bpf_map__fd(s->skel->maps.stacks);
-		enforcer__begin(s->enforcer, s->skel);
+		err = enforcer__begin(s->enforcer, s->skel);
+		if (err)
+			return refuse(ACL_EXIT_FAILED, "cannot fork: %s", strerror(-err));
 		err = open_rings(s);
 	}
 	if (!err && s->opts->enforce.control)
