@@ -35,6 +35,13 @@ def enforce(action, *more):
 
 # ---- what programs did ------------------------------------------------------------
 
+def count_of(data, call):
+    for at in range(0, len(data), 64):
+        if data[at:at + 56].rstrip(b"\0").decode() == call:
+            return struct.unpack_from("=Q", data, at + 56)[0]
+    raise world.Failure(f"no count of {call}")
+
+
 class Counts:
     """The runtime's own, of the bodies that were entered."""
 
@@ -44,11 +51,7 @@ class Counts:
 
     def of(self, call):
         with open(self.path, "rb") as f:
-            data = f.read()
-        for at in range(0, len(data), 64):
-            if data[at:at + 56].rstrip(b"\0").decode() == call:
-                return struct.unpack_from("=Q", data, at + 56)[0]
-        raise world.Failure(f"no count of {call}")
+            return count_of(f.read(), call)
 
     def frees(self):
         return self.of("aclrtFreeHost")

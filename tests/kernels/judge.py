@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 INTEGRATION = os.path.join(os.path.dirname(HERE), "integration")
 sys.path.insert(0, INTEGRATION)
 
+import test_enforce                 # noqa: E402 pylint: disable=wrong-import-position
 import test_verdicts as table       # noqa: E402 pylint: disable=wrong-import-position
 import world                        # noqa: E402 pylint: disable=wrong-import-position
 from world import expect, expect_equal  # noqa: E402 pylint: disable=wrong-import-position
@@ -34,6 +35,10 @@ record_replay = _load("record_replay")
 ARGUMENTS = {"hammer": [4, 600]}
 # What breaks a rule when the race is lost has a verdict of its own then.
 RACES = {"event_sync_free": "impossible"}
+ENFORCED_SHAPES = "push", "endbrpush", "sub", "jmp"
+# What each of its programs is to come to: exit status as a shell has it, action, bodies.
+ENFORCED = {"pcd_order": (137, "kill"), "free_in_flight": (134, "abort"),
+            "stream_query_free": (0, "stop")}
 # Kernel's own words for something gone wrong.
 TROUBLE = re.compile(r"WARNING:|BUG:|Oops|Call [Tt]race|general protection|RIP:|segfault|"
                      r"stall|hung task|Unable to handle|lockdep")
@@ -159,6 +164,22 @@ def test_text(sent):
                    r"ERROR SUMMARY: 1 error, 0 warnings, 0 notes; 1 process")
 
 
+def test_enforced(sent):
+    """signals at the call: no body has run, on any first instruction"""
+    got = [line.split() for line in sent.console.file("enforced").splitlines()]
+    expect_equal(got, [[shape, name, str(status)] for shape in ENFORCED_SHAPES
+                       for name, (status, _) in ENFORCED.items()], "ends of the programs")
+    for shape in ENFORCED_SHAPES:
+        for name, bodies in (*((name, 0) for name in ENFORCED), ("continued", 1)):
+            data = sent.console.files[f"bodies.{shape}.{name}"]
+            expect_equal(test_enforce.count_of(data, "aclrtFreeHost"), bodies,
+                         f"{shape}, {name}: bodies that ran")
+    ended = sent.ended("enforced.status", "enforced", "enforced.err", "enforced.reports")
+    expect_equal(ended.status, 0, "status of aclguard run")
+    expect_equal(test_enforce.actions(ended), [(action, "sent") for _ in ENFORCED_SHAPES
+                                               for _, action in ENFORCED.values()], "actions")
+
+
 def again(text, what):
     ended = world.Ended(0, text, b"")
     expect(text, f"no {what}")
@@ -212,7 +233,7 @@ def tests_of(sent, words, histories):
         test_replay_here, test_kernel)]
     if "brief" not in words:
         tests += [(title, functools.partial(function, sent))
-                  for title, function in world.titled(test_text)]
+                  for title, function in world.titled(test_text, test_enforced)]
     if histories is not None:
         tests += [(title, functools.partial(function, sent, histories))
                   for title, function in world.titled(test_histories)]

@@ -17,7 +17,8 @@ $(KERNEL_OUT)/features $(KERNEL_OUT)/driver: $(KERNEL_OUT)/%: tests/kernels/%.c 
 		$(if $(filter features,$*),-static)
 
 .PHONY: kernel-programs check-kernels
-kernel-programs: $(if $(CROSS),static,all) $(SIM_OUT)/mono/libascendcl.so $(KERNEL_OUT)/features \
+kernel-programs: $(if $(CROSS),static,all) $(SIM_OUT)/mono/libascendcl.so \
+	$(foreach s,push endbrpush sub jmp,$(SIM_OUT)/mono-$s/libascendcl.so) $(KERNEL_OUT)/features \
 	$(KERNEL_OUT)/driver $(SCENARIOS:%=$(SCENARIO_OUT)/ascendcl/%)
 
 check-kernels:		## try real kernels in machines of their own (KERNELS= picks some)

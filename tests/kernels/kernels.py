@@ -90,6 +90,7 @@ def make_image(build, recordings):
     img, libraries = image.Image(), image.Libraries(build.cc)
     img.copy("bin/busybox", fetch.busybox(build.arch))
     img.copy("init", os.path.join(judge.HERE, "init"))
+    img.copy("bin/acted", os.path.join(judge.HERE, "acted"))
     img.add("plan", judge.plan())
     for folder in "proc", "sys", "dev", "tmp", "out", "run", "etc":
         img.folder(folder)
@@ -97,6 +98,8 @@ def make_image(build, recordings):
                 "bin/features": "kernels/features", "bin/driver": "kernels/driver",
                 "sim/libascendcl.so": "sim/mono/libascendcl.so"}
     names = [*judge.table.EXPECTED, *judge.table.MISUSED, *judge.table.LEAKING, "steps"]
+    programs.update({f"sim-{shape}/libascendcl.so": f"sim/mono-{shape}/libascendcl.so"
+                     for shape in judge.ENFORCED_SHAPES})
     programs.update({f"scenarios/{name}": f"scenarios/ascendcl/{name}" for name in names})
     for path, source in programs.items():
         img.copy(path, os.path.join(build.folder, source))
