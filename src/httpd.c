@@ -28,7 +28,7 @@
 #define LOOK_EVERY (1000 * MS) /* at the files of the configuration */
 #define HOLD (50 * MS)	       /* off new connections when all places are taken */
 #define REST (200 * MS)	       /* when there are no descriptors left */
-#define DRAIN (500 * MS)       /* for requests under way at the end */
+#define DRAIN (1000 * MS)      /* for requests under way at the end */
 #define LISTENERS_MAX 16
 #define REQUEST_MEMORY (16U << 10) /* a connection, with its head */
 #define TAKE_MAX 64		   /* connections in a round */
@@ -395,8 +395,8 @@ static void set_defaults(struct httpd_cfg *c)
 	c->head_ms = c->head_ms ? c->head_ms : 10000;
 	c->idle_ms = c->idle_ms ? c->idle_ms : 120000;
 	c->reply_ms = c->reply_ms ? c->reply_ms : 30000;
-	c->page_max = c->page_max ? c->page_max : 32U << 20;
-	c->pages_max = c->pages_max ? c->pages_max : 64U << 20;
+	c->page_max = c->page_max ? c->page_max : 16U << 20;
+	c->pages_max = c->pages_max ? c->pages_max : 32U << 20;
 }
 
 static int open_listeners(struct httpd *h, char why[HTTPD_WHY])

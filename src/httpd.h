@@ -61,8 +61,8 @@ struct httpd_cfg {
 	unsigned int head_ms;	  /* for a request to be there with its whole head; 10,000 */
 	unsigned int idle_ms;	  /* between two requests; 120,000 */
 	unsigned int reply_ms;	  /* for an answer to be taken; 30,000 */
-	size_t page_max;	  /* bytes of a page; 32 MiB */
-	size_t pages_max;	  /* bytes of all pages that wait to be taken; 64 MiB */
+	size_t page_max;	  /* bytes of a page; 16 MiB */
+	size_t pages_max;	  /* bytes of all pages that wait to be taken; 32 MiB */
 	/* What the operator should know, one line without a newline; say() of exits.h. */
 	void (*note)(void *arg, const char *line);
 	void *note_arg;
