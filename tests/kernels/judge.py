@@ -133,6 +133,16 @@ def test_summary(sent):
     expect(len(rules) >= 8, "few rules fired:", rules)
 
 
+def test_stacks(sent):
+    """stacks are unwound to their end, whose function no other has called"""
+    violations = sent.live.of("violation")
+    expect_equal({(v["stack_by"], v["stack_end"]) for v in violations}, {("dwarf", "whole")},
+                 "how stacks were taken, and ended")
+    outermost = {v["stack"][-1]["function"] for v in violations}
+    expect(outermost <= {"_start", "clone", "__clone", "clone3", "__clone3", "thread_start"},
+           "outermost functions:", outermost)
+
+
 def test_attached(sent):
     """attached as the kernel can: by uprobe_multi where it makes such links"""
     wanted = "uprobe_multi" if sent.features.get("multi") == "yes" and \
@@ -229,7 +239,7 @@ def tests_of(sent, words, histories):
     tests += [(name, functools.partial(test_misused, sent, name)) for name in table.MISUSED]
     tests += [(name, functools.partial(test_leaking, sent, name)) for name in table.LEAKING]
     tests += [(title, functools.partial(function, sent)) for title, function in world.titled(
-        test_programs, test_summary, test_attached, test_watch, test_replay_there,
+        test_programs, test_summary, test_stacks, test_attached, test_watch, test_replay_there,
         test_replay_here, test_kernel)]
     if "brief" not in words:
         tests += [(title, functools.partial(function, sent))
