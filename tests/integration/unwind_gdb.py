@@ -2,8 +2,9 @@
 """Run by gdb on a program that waits for a line: gives it one, stops it in aclrtFreeHost
 and prints the stack there, as "@ FILE OFFSET" a frame, the offset being that in the file.
 
-It is attached to when the library is there.  Of one that comes later gdb does not hear
-while somebody watches: a uprobe takes the trap that both set in the dynamic loader.
+While somebody watches all processes, the kernel takes gdb's traps for those of uprobes
+that are at the same places: in the dynamic loader, wherefore gdb is attached when the
+library is there, and at the function, wherefore its breakpoint is one of the hardware.
 """
 
 import gdb  # pylint: disable=import-error
@@ -21,7 +22,10 @@ def main():
     pid = gdb.selected_inferior().pid
     for setting in "confirm off", "backtrace past-main on", "backtrace past-entry on":
         gdb.execute("set " + setting)
-    gdb.execute("break aclrtFreeHost")
+    try:
+        gdb.execute("hbreak aclrtFreeHost")
+    except gdb.error:  # the machine has none
+        gdb.execute("break aclrtFreeHost")
     with open(f"/proc/{pid}/fd/0", "w", encoding="ascii") as stdin:
         stdin.write("go on\n")
     gdb.execute("continue")

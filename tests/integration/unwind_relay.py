@@ -3,11 +3,14 @@
 
     unwind_relay.py OUTER [wait]
 
-With "wait" it says when it has loaded all, and waits for a line.
+It says its pid when it has loaded all.  With "wait" it waits for a line then.
 """
 
 import ctypes
+import json
+import os
 import sys
+import time
 
 import target
 
@@ -29,7 +32,8 @@ class Relayed:
 
 if __name__ == "__main__":
     RUNTIME = Relayed(sys.argv[1])
+    print(json.dumps({"pid": os.getpid()}), flush=True)
     if len(sys.argv) > 2:
-        print("loaded", flush=True)
         sys.stdin.readline()
     target.order(RUNTIME)
+    time.sleep(0.3)     # a moment for who looks at the stack
