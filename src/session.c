@@ -27,6 +27,7 @@
 
 #include "alive.h"
 #include "ancestors.h"
+#include "backlog.h"
 #include "canary.h"
 #include "counters.h"
 #include "control.h"
@@ -63,7 +64,8 @@ struct session {
 	struct load load;
 	struct aclguard_bpf *skel; /* of load */
 	struct probes *probes;
-	struct ring_buffer *violations, *life;
+	struct backlog *violations;
+	struct ring_buffer *life;
 	struct symbolizer *sym;
 	struct sites *sites;
 	struct suppressions *suppress; /* NULL: there are none */
@@ -239,25 +241,31 @@ static bool is_wanted(struct session *s, const struct acl_violation *v, size_t s
 	return discover__wants(s->discover, (pid_t)v->h.tgid);
 }
 
-static int on_violation(void *arg, void *data, size_t size)
+static void dismiss(struct session *s, const struct acl_violation *v)
+{
+	enforcer__dismiss(s->enforcer, v);
+	if (v->rule < ACL_RULE_MAX)
+		s->summary.unwanted[v->rule]++;
+}
+
+static void on_violation(void *arg, const void *data, size_t size)
 {
 	struct session *s = arg;
 	const struct acl_head *h = data;
 
 	if (size < sizeof(*h))
-		return 0;
+		return;
 	if (h->type == ACL_REC_RELEASED)
 		enforcer__returned(s->enforcer, (pid_t)h->tgid, (pid_t)h->tid);
 	if (s->discover && !is_wanted(s, data, size)) {
 		if (h->type == ACL_REC_VIOLATION && size >= sizeof(struct acl_violation))
-			enforcer__dismiss(s->enforcer, data);
-		return 0;
+			dismiss(s, data);
+		return;
 	}
 	if (h->type == ACL_REC_VIOLATION)
 		stories__violation(s->stories, data, size);
 	else
 		stories__sequel(s->stories, data, size);
-	return 0;
 }
 
 /* What it leaves behind; a table of all objects is walked only if there are any. */
@@ -279,7 +287,7 @@ static void incarnation__over(struct session *s, const struct acl_proc *p, uint6
 {
 	note_leaks(s, p, time);
 	summary__add(&s->summary, p);
-	ring_buffer__consume(s->violations);
+	backlog__drain(s->violations);
 	stories__process_gone(s->stories, p->inc);
 	sweep__add(s->sweep, p->inc);
 	if (s->listener && s->listener->over)
@@ -551,7 +559,7 @@ static int wait_once(struct session *s)
 		discover__run(s->discover, now);
 		ring_buffer__consume(s->life);
 	}
-	ring_buffer__consume(s->violations);
+	backlog__drain(s->violations);
 	ring_buffer__consume(s->life);
 	enforcer__settle(s->enforcer);
 	s->record_due = record__round(s->record, now);
@@ -590,6 +598,13 @@ int session__wait(struct session *s, int fd, int fd2)
 
 /* ---- opening ------------------------------------------------------------- */
 
+static void on_slow(void *arg, bool slow)
+{
+	struct session *s = arg;
+
+	backlog__slow(s->violations, slow);
+}
+
 static int open_output(struct session *s)
 {
 	const struct options *opts = s->opts;
@@ -609,6 +624,8 @@ static int open_output(struct session *s)
 	s->report.window_ns = opts->window;
 	s->report.sym = s->sym;
 	s->report.sites = s->sites;
+	s->report.slow = on_slow;
+	s->report.slow_arg = s;
 	s->report.fold = opts->fold;
 	s->report.suppress = s->suppress;
 	s->report.gen_suppressions = opts->gen_suppressions;
@@ -654,8 +671,7 @@ static enum attach_how how_to_attach(const struct session *s)
 
 static int open_rings(struct session *s)
 {
-	s->violations =
-		ring_buffer__new(bpf_map__fd(s->skel->maps.violations), on_violation, s, NULL);
+	s->violations = backlog__new(bpf_map__fd(s->skel->maps.violations), on_violation, s);
 	s->life = ring_buffer__new(bpf_map__fd(s->skel->maps.life), on_life, s, NULL);
 	if (s->report.dumps && dumps__attach(s->report.dumps, bpf_map__fd(s->skel->maps.dumps)))
 		return refuse(ACL_EXIT_FAILED, "cannot set up the rings: %s", strerror(errno));
@@ -664,7 +680,7 @@ static int open_rings(struct session *s)
 	s->leaks = leaks__new(&s->report);
 	s->probes = probes__new(s->skel, how_to_attach(s), !s->opts->all);
 	if (!s->violations || !s->life || !s->sweep || !s->scope || !s->leaks || !s->probes ||
-	    watch_fd(s, ring_buffer__epoll_fd(s->violations), WAKE_VIOLATIONS) ||
+	    watch_fd(s, backlog__fd(s->violations), WAKE_VIOLATIONS) ||
 	    watch_fd(s, ring_buffer__epoll_fd(s->life), WAKE_LIFE) ||
 	    watch_fd(s, probes__fd(s->probes), WAKE_FILES) || (s->record && open_trace(s)))
 		return refuse(ACL_EXIT_FAILED, "cannot set up the rings: %s", strerror(errno));
@@ -778,7 +794,7 @@ static void free_all(struct session *s)
 	probes__free(s->probes);
 	enforcer__free(s->enforcer);
 	control__free(s->control);
-	ring_buffer__free(s->violations);
+	backlog__free(s->violations);
 	ring_buffer__free(s->life);
 	record__abandon(s->record);
 	sweep__free(s->sweep);
@@ -916,7 +932,7 @@ struct aclguard_bpf *session__maps(const struct session *s)
 struct ring_buffer *session__ring(const struct session *s, unsigned int i, const char **name)
 {
 	*name = i ? "life" : "violations";
-	return i ? s->life : s->violations;
+	return i ? s->life : backlog__ring(s->violations);
 }
 
 const struct report_cfg *session__report_cfg(const struct session *s)
@@ -925,6 +941,17 @@ const struct report_cfg *session__report_cfg(const struct session *s)
 }
 
 /* ---- closing ------------------------------------------------------------- */
+
+/* Before what is left in the ring is taken, so that nothing is called lost that is there. */
+static void sum_verdicts(struct session *s)
+{
+	struct acl_verdicts n[ACL_VERDICTS_MAX];
+
+	if (counters__verdicts(s->skel, n))
+		return;
+	for (unsigned int nr = 0; nr < ACL_VERDICTS_MAX; nr++)
+		s->summary.made[nr / ACL_EV_MAX / ACL_LEVEL_MAX] += n[nr].made;
+}
 
 static void sum_counters(struct session *s)
 {
@@ -1000,12 +1027,13 @@ int session__close(struct session *s)
 	probes__free_loaders(s->probes);
 	bpf_link__destroy(s->load.links[0]);
 	s->load.links[0] = NULL;
-	ring_buffer__consume(s->violations);
+	backlog__drain(s->violations);
 	ring_buffer__consume(s->life);
 	recorded = record__close(s->record);
 	s->record = NULL;
 	/* what is in the recording is reported, too */
-	ring_buffer__consume(s->violations);
+	sum_verdicts(s);
+	backlog__drain(s->violations);
 	ring_buffer__consume(s->life);
 	enforcer__settle(s->enforcer);
 	err = summarize(s);

@@ -18,6 +18,7 @@
 #include "escape.h"
 #include "json.h"
 #include "names.h"
+#include "procinfo.h"
 #include "report_out.h"
 #include "story.h"
 #include "suppress.h"
@@ -238,12 +239,15 @@ void sites__find(struct sites *st, const struct report_cfg *cfg, const struct ac
 		return;
 	}
 	*of = (struct site_of){ .by = NULL };
+	report_cfg__slow(cfg, true);
+	procs__get(cfg->procs, pid); /* the report asks for it, when it may be gone */
 	backtrace__place(cfg, pid, bt, SITE_FRAMES);
 	make_id(v, bt, of);
 	if (suppress__may_apply(cfg->suppress, v->rule)) {
 		backtrace__name(cfg, pid, bt);
 		of->by = suppress__match_backtrace(cfg->suppress, v->rule, v->comm, bt);
 	}
+	report_cfg__slow(cfg, false);
 	seen->stack = stack;
 	seen->of = *of;
 }

@@ -263,10 +263,12 @@ static void print(struct stories *st, const struct acl_violation *v, struct back
 {
 	const char *id = t->has_site ? t->id : NULL;
 
+	report_cfg__slow(&st->cfg, true);
 	if (st->cfg.json)
 		note_write(st, report_json__violation(&st->cfg, st->nr, v, bt, id, &t->printed));
 	else
 		note_write(st, report_text__violation(&st->cfg, st->nr, v, bt, id, &t->printed));
+	report_cfg__slow(&st->cfg, false);
 	latency_add(st, v->h.time, t->printed);
 	if (t->site)
 		site__printed(t->site, st->nr, v->level, bt);
@@ -280,19 +282,30 @@ static bool was_acted_upon(const struct report_cfg *cfg)
 	return e && (e->act == ACL_ACT_SENT || e->act == ACL_ACT_FAILED);
 }
 
+static void enforce(struct stories *st, const struct acl_violation *v, bool suppressed)
+{
+	if (st->cfg.enforce)
+		st->cfg.enforcement = st->cfg.enforce(st->cfg.enforce_arg, v, suppressed);
+}
+
 /* Whether and how it is told; counts it. */
 static void tell(struct stories *st, const struct acl_violation *v, struct backtrace *bt,
 		 struct telling *t)
 {
 	enum site_fate fate = SITE_PRINT;
 
+	bool asks = suppress__may_apply(st->cfg.suppress, v->rule);
+
+	/* as soon as can be: the process goes on */
+	if (!asks)
+		enforce(st, v, false);
 	if (st->cfg.sites) {
 		sites__find(st->cfg.sites, &st->cfg, v, bt, &t->of);
 		site__id(t->id, t->of.id);
 		t->has_site = true;
 	}
-	if (st->cfg.enforce)
-		st->cfg.enforcement = st->cfg.enforce(st->cfg.enforce_arg, v, t->of.by);
+	if (asks)
+		enforce(st, v, t->of.by);
 	if (t->of.by) {
 		suppress__hit(st->cfg.suppress, t->of.by, v->rule, 1);
 		t->silent = true;

@@ -92,11 +92,20 @@ struct report_cfg {
 					     bool suppressed);
 	void *enforce_arg;
 	const struct enforcement *enforcement;
+	/* Told when something begins that takes long, and when it is over; NULL: nobody. */
+	void (*slow)(void *arg, bool slow);
+	void *slow_arg;
 	struct sites *sites;	       /* NULL: they are not told apart, and nothing is folded */
 	bool fold;		       /* what comes from one site is printed once */
 	struct suppressions *suppress; /* NULL: there are none; needs sites */
 	bool gen_suppressions;	       /* reports come with an entry that would suppress them */
 };
+
+static inline void report_cfg__slow(const struct report_cfg *cfg, bool slow)
+{
+	if (cfg->slow)
+		cfg->slow(cfg->slow_arg, slow);
+}
 
 struct story_counts {
 	uint64_t n[ACL_RULE_MAX][ACL_LEVEL_MAX][ACL_EV_MAX]; /* evidence as it is known now */

@@ -58,6 +58,16 @@ static uint64_t alive(const struct summary_objects *o)
 	return o->made > o->gone ? o->made - o->gone : 0;
 }
 
+/* Violations of a rule that were made and have not arrived. */
+static uint64_t count_lost(const struct report_cfg *cfg, const struct summary *s, int rule)
+{
+	uint64_t arrived = s->unwanted[rule] + (cfg->suppress ? cfg->suppress->hits[rule] : 0);
+
+	for (int level = 0; level < ACL_LEVEL_MAX; level++)
+		arrived += count_rule(s, rule, level);
+	return s->made[rule] > arrived ? s->made[rule] - arrived : 0;
+}
+
 static const char *plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";
@@ -201,8 +211,10 @@ static void print_lost(struct report_out *o, const struct summary *s)
 				   s->late, s->processes, s->processes == 1 ? "" : "es");
 }
 
-static void print_rule(struct report_out *o, const struct summary *s, int rule)
+static void print_rule(struct report_out *o, const struct report_cfg *cfg, const struct summary *s,
+		       int rule)
 {
+	uint64_t lost = count_lost(cfg, s, rule);
 	const char *sep = "";
 
 	for (int level = ACL_LEVEL_MAX - 1; level >= 0; level--) {
@@ -225,7 +237,11 @@ static void print_rule(struct report_out *o, const struct summary *s, int rule)
 		report_out__printf(o, ")");
 		sep = ", ";
 	}
-	if (*sep)
+	if (lost && !*sep)
+		report_out__printf(o, PREFIX "  %s: ", acl_rule__name(rule));
+	if (lost)
+		report_out__printf(o, "%s%" PRIu64 " more lost", sep, lost);
+	if (*sep || lost)
 		report_out__printf(o, "\n");
 }
 
@@ -250,7 +266,7 @@ static int print_text(const struct report_cfg *cfg, const struct summary *s)
 			   s->processes, s->processes == 1 ? "" : "es",
 			   report__span(span, (int64_t)s->duration_ns));
 	for (int rule = 0; rule < ACL_RULE_MAX; rule++)
-		print_rule(&o, s, rule);
+		print_rule(&o, cfg, s, rule);
 	enforce_counts__print(&o, PREFIX, s->enforced);
 	if (cfg->fold)
 		sites__print(cfg->sites, &o, cfg->verbose);
@@ -323,8 +339,13 @@ static void put_objects(struct json *j, const struct summary *s)
 	json__end_object(j);
 }
 
-static void put_lost(struct json *j, const struct summary *s)
+static void put_lost(struct json *j, const struct report_cfg *cfg, const struct summary *s)
 {
+	json__begin_object(j, "lost_violations");
+	for (int rule = 0; rule < ACL_RULE_MAX; rule++)
+		if (count_lost(cfg, s, rule))
+			json__u64(j, acl_rule__name(rule), count_lost(cfg, s, rule));
+	json__end_object(j);
 	json__begin_object(j, "lost");
 	for (int i = 0; i < ACL_L_MAX; i++)
 		json__u64(j, acl_loss__name(i), s->losses[i]);
@@ -367,7 +388,7 @@ static int print_json(const struct report_cfg *cfg, const struct summary *s)
 	sites__json(cfg->sites, j);
 	put_calls(j, s);
 	put_objects(j, s);
-	put_lost(j, s);
+	put_lost(j, cfg, s);
 	put_libraries(j, s);
 	return json__end(j);
 }

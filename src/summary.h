@@ -30,6 +30,8 @@ struct summary {
 	uint64_t late;			   /* of those, how many ran before their probes were in */
 	struct acl_calls calls[ACL_C_MAX]; /* summed over CPUs */
 	uint64_t losses[ACL_L_MAX];
+	/* Violations as the kernel has counted them; of them, those that a filter does not want. */
+	uint64_t made[ACL_RULE_MAX], unwanted[ACL_RULE_MAX];
 	uint64_t late_attaches;	  /* libraries that were probed after a process had mapped them, */
 	uint64_t late_gap;	  /* and how long after, at most, in ns */
 	uint64_t lost_mappings;	  /* records of mappings that the kernel dropped */

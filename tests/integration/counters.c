@@ -187,7 +187,7 @@ static int print_programs(void)
 
 	err = kernel__probe(&k);
 	if (!err)
-		err = load__open(&opts, &k, &ld);
+		err = load__open(&opts, 0, &k, &ld);
 	if (err)
 		return err;
 	fd = counters__measure_runs();
