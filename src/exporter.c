@@ -557,14 +557,17 @@ void exporter__stop(struct exporter *ex)
 
 void exporter__free(struct exporter *ex)
 {
-	struct home *h, *next;
+	struct home *h;
 
 	if (!ex)
 		return;
-	HASH_ITER(hh, ex->homes, h, next)
-	{
-		HASH_DEL(ex->homes, h);
+	h = ex->homes;
+	HASH_CLEAR(hh, ex->homes); /* leaves the entries */
+	while (h) {
+		struct home *next = h->hh.next;
+
 		free(h);
+		h = next;
 	}
 	if (ex->bpf_stats >= 0)
 		close(ex->bpf_stats);

@@ -81,6 +81,16 @@ static const char *type_name(const struct exposition *x, enum metric_type type)
 	return "gauge";
 }
 
+/* Bytes at the beginning that are shown as they are, most often all. */
+static size_t plain_len(const char *s, size_t len)
+{
+	size_t n = 0;
+
+	while (n < len && s[n] >= ' ' && s[n] < 0x7f && s[n] != '\\' && s[n] != '"')
+		n++;
+	return n;
+}
+
 /* In a value of a label, and in OpenMetrics in HELP, a quote is escaped, too. */
 static void put_escaped(struct exposition *x, const char *s, bool quotes)
 {
@@ -88,6 +98,11 @@ static void put_escaped(struct exposition *x, const char *s, bool quotes)
 	uint32_t cp;
 
 	for (; len; s += n, len -= n) {
+		n = plain_len(s, len);
+		if (n) {
+			textbuf__add(x->out, s, n);
+			continue;
+		}
 		n = escape__decode(s, len, &cp);
 		if (!n) {
 			textbuf__str(x->out, "\xef\xbf\xbd");
@@ -146,7 +161,13 @@ static void put_name(struct exposition *x, const char *ending, const char *const
 
 static void put_u64(struct exposition *x, uint64_t val)
 {
-	textbuf__printf(x->out, "%" PRIu64 "\n", val);
+	char digits[24], *at = digits + sizeof(digits);
+
+	*--at = '\n';
+	do
+		*--at = (char)('0' + val % 10);
+	while (val /= 10);
+	textbuf__add(x->out, at, (size_t)(digits + sizeof(digits) - at));
 }
 
 static void put_seconds(struct exposition *x, uint64_t ns)

@@ -78,7 +78,7 @@
 	X(FORGOTTEN, "aclguard_forgotten_total", COUNTER, "", "",                                  \
 	  "Released buffers and destroyed events forgotten to make room, as in every long run.")   \
 	X(MAP_ENTRIES, "aclguard_bpf_map_entries", GAUGE, "", "map",                               \
-	  "Entries of the kernel's tables in use.")                                                \
+	  "Entries of the kernel's tables in use, as they were counted after the answer before.")  \
 	X(MAP_CAPACITY, "aclguard_bpf_map_capacity", GAUGE, "", "map",                             \
 	  "Entries that the kernel's tables take.")                                                \
 	X(RING_USED, "aclguard_bpf_ring_used_bytes", GAUGE, "bytes", "ring",                       \

@@ -465,7 +465,7 @@ static bool copy__take(struct copy *c, struct metrics *m)
 	struct program *p, *next;
 
 	pthread_mutex_lock(&m->lock);
-	c->programs = calloc(HASH_COUNT(m->programs), sizeof(*c->programs));
+	c->programs = calloc(HASH_COUNT(m->programs) + 1, sizeof(*c->programs));
 	c->series = calloc(count_series(m) + 1, sizeof(*c->series));
 	if (c->programs && c->series) {
 		sum_up(m);
@@ -634,20 +634,26 @@ struct metrics *metrics__new(size_t max_series, uint64_t expire_ns)
 
 void metrics__free(struct metrics *m)
 {
-	struct program *p, *next;
-	struct live *l, *following;
+	struct program *p;
+	struct live *l;
 
 	if (!m)
 		return;
-	HASH_ITER(hh, m->live, l, following)
-	{
-		HASH_DEL(m->live, l);
+	l = m->live;
+	p = m->programs;
+	HASH_CLEAR(hh, m->live); /* leaves the entries */
+	HASH_CLEAR(hh, m->programs);
+	while (l) {
+		struct live *next = l->hh.next;
+
 		free(l);
+		l = next;
 	}
-	HASH_ITER(hh, m->programs, p, next)
-	{
-		HASH_DEL(m->programs, p);
+	while (p) {
+		struct program *next = p->hh.next;
+
 		program__free(p);
+		p = next;
 	}
 	pthread_mutex_destroy(&m->lock);
 	pthread_mutex_destroy(&m->stable);

@@ -79,7 +79,7 @@ static void read_all(struct sampler *s)
 {
 	struct sample *next = &s->read;
 
-	next->n_errors = next->n_tables = next->n_programs = 0;
+	next->n_errors = next->n_programs = 0;
 	if (counters__calls(s->skel, next->calls))
 		memcpy(next->calls, s->next.calls, sizeof(next->calls));
 	if (counters__losses(s->skel, next->losses))
@@ -92,9 +92,20 @@ static void read_all(struct sampler *s)
 		memcpy(next->programs, s->next.programs, sizeof(next->programs));
 		next->n_programs = s->next.n_programs;
 	}
-	counters__each_table(s->skel, take_table, next);
 	counters__each_proc(s->skel, tell_metrics, s->metrics);
+	memcpy(next->tables, s->next.tables, sizeof(next->tables));
+	next->n_tables = s->next.n_tables;
 	s->next = *next;
+}
+
+/*
+ * To count the entries of tables takes milliseconds, and who asks does not wait for that:
+ * it is done after the answer, for the next one.
+ */
+static void count_tables(struct sampler *s)
+{
+	s->next.n_tables = 0;
+	counters__each_table(s->skel, take_table, &s->next);
 }
 
 static void *run(void *arg)
@@ -103,6 +114,7 @@ static void *run(void *arg)
 	uint64_t asked;
 
 	pthread_setname_np(pthread_self(), "sampler");
+	count_tables(s);
 	pthread_mutex_lock(&s->lock);
 	while (!s->stop) {
 		if (s->answered == s->asked) {
@@ -116,6 +128,9 @@ static void *run(void *arg)
 		s->last = s->next;
 		s->answered = asked;
 		pthread_cond_broadcast(&s->done);
+		pthread_mutex_unlock(&s->lock);
+		count_tables(s);
+		pthread_mutex_lock(&s->lock);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return NULL;

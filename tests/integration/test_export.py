@@ -243,7 +243,8 @@ def test_live(daemon):
     expect_equal([m.sum(f"aclguard_{what}", **name) for what in (
         "live_processes", "processes_total", "events_total", "live_events", "host_bytes_total")],
         [1, 1, 1, 0, 4096], "processes, events, bytes")
-    expect(m.sum("aclguard_bpf_map_entries", map="procs") >= 1, "no process in the table")
+    world.wait_until(lambda: daemon.metrics().sum("aclguard_bpf_map_entries", map="procs") >= 1,
+                     "the process is in the table")
     world.finish(process, b"exit\n")
     daemon.settled(f"{daemon.prefix}live", 1)
 
