@@ -28,9 +28,11 @@
 #include "report_text.h"
 #include "sampler.h"
 #include "selfstat.h"
+#include "symbols.h"
 
 #define SAMPLE_WAIT_MS 40 /* a scrape is to be answered within 50 */
 #define SAMPLE_LAST_MS 2000
+#define TRIM_NS 60000000000ULL /* after the last report */
 
 /* Where a live process is at home. */
 struct home {
@@ -46,6 +48,8 @@ struct exporter {
 	struct metrics *metrics;
 	struct events *events;
 	struct home *homes; /* of the session's thread alone */
+	uint64_t named,
+		named_at; /* violations when symbols were last seen in use, and when; 0: trimmed */
 	atomic_uint_fast64_t violations, turned, file_errors;
 	pthread_mutex_t lock; /* of the numbers, and held shortly */
 	struct session_numbers numbers;
@@ -198,6 +202,8 @@ static void on_violation(void *arg, const struct story_told *told)
 		return;
 	atomic_fetch_add(&ex->violations, 1);
 	observe_poll(ex, v);
+	if (told->folded) /* it is in no report */
+		return;
 	observe(ex, METRIC_REPORT_DELAY, v->h.time, told->printed);
 	events__violation(ex->events, session__report_cfg(ex->session), told, pod_of(ex, v->h.inc));
 }
@@ -223,8 +229,10 @@ static void on_followup(void *arg, const struct story *s, enum followup why)
 	struct exporter *ex = arg;
 
 	(void)why;
-	count_followup(ex, s);
-	events__followup(ex->events, s);
+	if (!s->suppressed)
+		count_followup(ex, s);
+	if (!s->silent)
+		events__followup(ex->events, s);
 }
 
 /* ---- rendering ----------------------------------------------------------- */
@@ -474,9 +482,26 @@ void exporter__state(struct exporter *ex, struct exporter_state *st)
 
 /* ---- making -------------------------------------------------------------- */
 
+/* Between bursts of reports, names of functions are not worth their memory. */
+static void trim(struct exporter *ex, uint64_t now)
+{
+	uint64_t violations = atomic_load(&ex->violations);
+
+	if (violations != ex->named) {
+		ex->named = violations;
+		ex->named_at = now;
+	} else if (ex->named_at && now - ex->named_at > TRIM_NS) {
+		symbolizer__trim(session__report_cfg(ex->session)->sym);
+		ex->named_at = 0;
+	}
+}
+
 void exporter__tidy(struct exporter *ex)
 {
-	metrics__expire(ex->metrics, report__now());
+	uint64_t now = report__now();
+
+	metrics__expire(ex->metrics, now);
+	trim(ex, now);
 }
 
 void exporter__reopen(struct exporter *ex)

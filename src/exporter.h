@@ -32,7 +32,7 @@ int exporter__start(struct exporter *ex, struct session *s);
 /* Before the session is closed: the numbers stay as they are then. */
 void exporter__stop(struct exporter *ex);
 
-/* The session's thread, now and then: forgets who has been gone for long. */
+/* The session's thread, now and then: forgets who has been gone for long, and what is idle. */
 void exporter__tidy(struct exporter *ex);
 /* The files that reports go to are opened anew. */
 void exporter__reopen(struct exporter *ex);

@@ -56,8 +56,8 @@
 	X(BYTES, "aclguard_host_bytes_total", COUNTER, "bytes", ACL_WHO,                           \
 	  "Size of all page-locked host buffers seen.")                                            \
 	X(GAP, "aclguard_free_to_destroy_seconds", HISTOGRAM, "seconds", "",                       \
-	  "Time from a release that was too early to the destroy of the event it should have "     \
-	  "waited for.")                                                                           \
+	  "Time from a release that was too early, and was reported, to the destroy of the event " \
+	  "it should have waited for.")                                                            \
 	X(POLL_AGE, "aclguard_poll_age_seconds", HISTOGRAM, "seconds", "",                         \
 	  "Age, at a release that was too early, of the poll that it relied on.")                  \
 	X(RELEASE_TIME, "aclguard_release_duration_seconds", HISTOGRAM, "seconds", "outcome",      \

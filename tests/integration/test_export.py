@@ -306,7 +306,7 @@ def test_idle():
 
 def test_web():
     """counters are exact, and pages are right while programs live, are hostile, and go"""
-    with Daemon() as daemon:
+    with Daemon("--no-fold") as daemon:
         for test in test_exact, test_pages, test_live, test_hostile:
             try:
                 test(daemon)
@@ -322,7 +322,8 @@ def test_other():
             daemon.run(name, "pcd_order", 2)
         m = world.wait_until(
             lambda: (m := daemon.metrics()).sum("aclguard_processes_total") == 2 and
-            m.sum("aclguard_violations_confirmed_total") == 4 and m, "all is counted")
+            m.sum("aclguard_violations_confirmed_total") == 4 and
+            m.sum("aclguard_events_total") == 4 and m, "all is counted")
         promtool(m.text)
         other = {label: "other" for label in WHO}
         expect_equal([m.sum(f"aclguard_{what}", **other) for what in (
@@ -331,6 +332,8 @@ def test_other():
         expect_equal(m.sum("aclguard_series_dropped_total"), 1, "dropped")
         expect(m.sum("aclguard_series") <= m.sum("aclguard_series_limit") == 15, "series")
         expect_equal(len(json.loads(daemon.get("/violations")[2])), 1, "violations that are kept")
+        # one place in each of two programs
+        expect_equal(daemon.stderr().count("error #"), 2, "lines on stderr")
 
 
 # ---- files and other ways ---------------------------------------------------------------
@@ -458,7 +461,7 @@ def test_restart():
     """one that is started anew begins at 0, in its own time, and says a line a violation"""
     numbers = []
     for _ in range(2):
-        with Daemon() as daemon:
+        with Daemon("--no-fold") as daemon:
             daemon.attach()
             daemon.run("order", "pcd_order", 2)
             m = daemon.settled(f"{daemon.prefix}order", 1)
