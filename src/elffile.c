@@ -886,6 +886,15 @@ static int build_id_in(const uint8_t *notes, size_t len, size_t align, uint8_t *
 	return 0;
 }
 
+/* Of a file without segments, such as what debug files share. */
+static int build_id_of_section(struct elffile *ef, uint8_t *id)
+{
+	uint8_t notes[256];
+	ssize_t n = elffile__read_section(ef, ".note.gnu.build-id", notes, sizeof(notes));
+
+	return n > 0 ? build_id_in(notes, (size_t)n, 4, id) : 0;
+}
+
 int elffile__build_id(struct elffile *ef, uint8_t id[ELFFILE_BUILD_ID_MAX])
 {
 	int err, n = 0;
@@ -903,6 +912,8 @@ int elffile__build_id(struct elffile *ef, uint8_t id[ELFFILE_BUILD_ID_MAX])
 		n = build_id_in(notes, ph->p_filesz, ph->p_align == 8 ? 8 : 4, id);
 		free(notes);
 	}
+	if (ef->phnum == 0)
+		n = build_id_of_section(ef, id);
 	return n ? n : -ENOENT;
 }
 

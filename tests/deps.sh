@@ -44,6 +44,9 @@ needs() {
 	test   rt    fuzzer              libclang-rt-dev   compiler-rt
 	test   cmd   python3             python3           python3
 	test   cmd   gdb                 gdb               gdb
+	test   cmd   dwz                 dwz               dwz
+	test   cmd   objcopy             binutils          binutils
+	test   so    libdebuginfod.so.1  libdebuginfod1    elfutils-debuginfod-client
 	test   cmd   qemu-system-x86_64  qemu-system-x86   qemu-system-x86
 	test   cmd   qemu-system-aarch64 qemu-system-arm   qemu-system-aarch64
 	test   py    yaml                python3-yaml      python3-pyyaml
@@ -68,6 +71,9 @@ have() {
 	cmd)	# bpftool is in sbin, which an ordinary user's PATH lacks
 		PATH=$PATH:/usr/sbin:/sbin command -v "$2" >/dev/null ;;
 	file)	[ -e "/usr/include/$2" ] ;;
+	so)	# what a program opens when it wants it
+		for lib in /usr/lib*/"$2" /usr/lib/*/"$2"; do [ -e "$lib" ] && return; done
+		return 1 ;;
 	py)	# a module of Python's
 		python3 -c "import $2" 2>/dev/null ;;
 	rt)	# clang's own libraries: sanitizers, the fuzzer
