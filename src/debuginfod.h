@@ -26,8 +26,8 @@ void debuginfod__free(struct debuginfod *d); /* NULL is allowed */
 const char *debuginfod__strerror(int err);
 
 /*
- * The debug file of a build id.  Blocks, for minutes if need be, until *stop is
- * set.  Returns a descriptor or -errno; -ENOENT: no server has it.
+ * The debug file of a build id.  Blocks, for minutes if need be; once *stop is set
+ * it ends, when the library next asks, which it does while data comes.  Returns a descriptor or -errno; -ENOENT: no server has it.
  */
 int debuginfod__find(struct debuginfod *d, const uint8_t *id, unsigned int id_len,
 		     const atomic_bool *stop);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
 /* Loading files in a thread, see loader.h. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* F_DUPFD_CLOEXEC */
+#define _GNU_SOURCE /* pthread_timedjoin_np */
 #endif
 #include "loader.h"
 
@@ -17,6 +17,8 @@
 
 #include "debuginfod.h"
 #include "privileges.h"
+
+#define SERVER_GRACE 1 /* seconds */
 
 enum state { WAITING, LOADING, READY };
 
@@ -199,22 +201,34 @@ struct loader *loader__new(const struct loader_cfg *cfg)
 	return ld;
 }
 
-void loader__free(struct loader *ld)
+/* Within a second or so, or not: a server is waited for, and nothing interrupts that. */
+static bool end_thread(struct loader *ld)
+{
+	struct timespec until;
+
+	pthread_mutex_lock(&ld->lock);
+	atomic_store(&ld->stop, true);
+	pthread_cond_broadcast(&ld->changed);
+	pthread_mutex_unlock(&ld->lock);
+	if (!ld->cfg->debuginfod)
+		return pthread_join(ld->thread, NULL) == 0;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += SERVER_GRACE;
+	return pthread_timedjoin_np(ld->thread, NULL, &until) == 0;
+}
+
+bool loader__free(struct loader *ld)
 {
 	if (!ld)
-		return;
-	if (ld->started) {
-		pthread_mutex_lock(&ld->lock);
-		atomic_store(&ld->stop, true);
-		pthread_cond_broadcast(&ld->changed);
-		pthread_mutex_unlock(&ld->lock);
-		pthread_join(ld->thread, NULL);
-	}
+		return true;
+	if (ld->started && !end_thread(ld))
+		return false;
 	for (size_t i = 0; i < ld->n; i++)
 		job__free(ld->jobs[i]);
 	pthread_cond_destroy(&ld->changed);
 	pthread_mutex_destroy(&ld->lock);
 	free(ld);
+	return true;
 }
 
 /* Signals are for the main thread. */

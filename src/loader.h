@@ -53,7 +53,11 @@ struct loader;
 
 /* cfg is the caller's and does not change.  The thread comes with the first file. */
 struct loader *loader__new(const struct loader_cfg *cfg);
-void loader__free(struct loader *ld); /* waits for the thread, which stops soon */
+/*
+ * Ends the thread.  False: it is with a server, and keeps what it has and what cfg
+ * points to until the program ends.  NULL is allowed.
+ */
+bool loader__free(struct loader *ld);
 
 /* Begins to load a file, unless that is done already; duplicates fd.  0 or -errno; -E2BIG: enough. */
 int loader__begin(struct loader *ld, const struct loader_key *key, int fd, const char *path);

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,21 +258,25 @@ static bool has_changed(const struct snapshot *s, const struct map_entry *e)
 	return (size_t)n < len || memcmp(target, e->path, len) != 0;
 }
 
-/* The mapping of an address, asking the process again where ours is missing or out of date. */
+/*
+ * The mapping of an address, asking the process again where ours is missing or out
+ * of date.  Where there is no code, there was none when the snapshot was taken.
+ */
 static const struct map_entry *look_for_mapping(struct snapshots *ss, pid_t pid, uint64_t addr,
 						struct snapshot **out)
 {
 	struct snapshot *s = snapshots__find(ss, pid);
 	const struct map_entry *e = s ? maps__find(&s->maps, addr) : NULL;
+	bool fresh;
 
-	if (e && (!map_entry__is_file(e) || !has_changed(s, e))) {
-		*out = s;
+	*out = s;
+	if (e && e->exec && (!map_entry__is_file(e) || !has_changed(s, e)))
 		return e;
-	}
-	/* On failure the old one remains; then it is the best that there will ever be. */
-	(void)snapshots__take(ss, pid);
+	fresh = snapshots__take(ss, pid) == 0;
+	/* Otherwise the old one remains; then it is the best that there will ever be. */
 	*out = s = snapshots__find(ss, pid);
-	return s ? maps__find(&s->maps, addr) : NULL;
+	e = s ? maps__find(&s->maps, addr) : NULL;
+	return e && (fresh || e->exec) ? e : NULL;
 }
 
 const struct map_entry *snapshots__find_mapping(struct snapshots *ss, pid_t pid, uint64_t addr,

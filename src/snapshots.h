@@ -52,8 +52,8 @@ struct snapshot *snapshots__find(struct snapshots *ss, pid_t pid);
 
 /*
  * The mapping of an address, or NULL.  Takes a snapshot if there is none, and
- * another one if the address is not in it, or if the process has another file
- * there by now.  *out is the snapshot (NULL: there is none); both are valid
+ * another one if it has no code at the address, or if the process has another file
+ * there by now.  Of a process that is gone, only code is told.  *out is the snapshot (NULL: there is none); both are valid
  * until the next call.
  */
 const struct map_entry *snapshots__find_mapping(struct snapshots *ss, pid_t pid, uint64_t addr,

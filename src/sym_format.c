@@ -78,14 +78,14 @@ size_t sym_format(char *buf, size_t n, unsigned int frame, const struct sym_resu
 		return 0;
 	buf[0] = '\0';
 	add(&l, "#%u 0x%" PRIx64, frame, res->addr);
-	if (res->kind == SYM_UNKNOWN) {
-		add(&l, " (unknown)");
-		return l.pos;
-	}
 	if (res->function) {
 		add(&l, " ");
 		add_escaped(&l, res->function, share(n * 3 / 8, 64));
 		add(&l, "+0x%" PRIx64, res->function_offset);
+	}
+	if (res->kind == SYM_UNKNOWN) {
+		add(&l, " (unknown)");
+		return l.pos;
 	}
 	add(&l, " (");
 	add_escaped(&l, res->kind == SYM_FILE ? base_name(res->module) : res->module,

@@ -145,25 +145,48 @@ static int take_loaded(struct symbolizer *sym, const struct loader_key *key, str
 	return err;
 }
 
+/* What the loader has, which may be more than can be opened by now.  0 or -errno. */
+static int take_current(struct symbolizer *sym, const struct loader_key *key, struct loaded *out)
+{
+	int err = take_loaded(sym, key, out);
+
+	if (!err && !symfile__is_current(out->file)) {
+		loaded__close(out);
+		err = -ENOENT;
+	}
+	return err;
+}
+
+static int load(struct symbolizer *sym, struct module *m, const struct snapshot *s,
+		const struct map_entry *e)
+{
+	int fd, err = take_current(sym, &m->key, &m->loaded);
+
+	if (err != -ENOENT && err != -EAGAIN)
+		return err;
+	fd = snapshot__open_mapped(s, e);
+	if (fd < 0)
+		return fd;
+	if (err == -ENOENT && sym->cfg.debuginfod &&
+	    loader__begin(sym->loader, &m->key, fd, e->path) == 0)
+		err = take_current(sym, &m->key, &m->loaded);
+	m->pending = err == -EAGAIN;
+	if (err)
+		err = loaded__open(&sym->cfg, fd, e->path, &m->loaded);
+	close(fd);
+	return err;
+}
+
 /* NULL: no memory, or the file is unreadable or no ELF file. */
-static struct module *module__new(struct symbolizer *sym, const struct loader_key *key, int fd,
-				  const char *path)
+static struct module *module__new(struct symbolizer *sym, const struct loader_key *key,
+				  const struct snapshot *s, const struct map_entry *e)
 {
 	struct module *m = calloc(1, sizeof(*m));
-	int err;
 
 	if (!m)
 		return NULL;
 	m->key = *key;
-	if (sym->cfg.debuginfod)
-		(void)loader__begin(sym->loader, key, fd, path);
-	err = take_loaded(sym, key, &m->loaded);
-	if (!err && !symfile__is_current(m->loaded.file)) {
-		loaded__close(&m->loaded);
-		err = -ENOENT;
-	}
-	m->pending = err == -EAGAIN;
-	if (err && loaded__open(&sym->cfg, fd, path, &m->loaded)) {
+	if (load(sym, m, s, e)) {
 		free(m);
 		return NULL;
 	}
@@ -195,15 +218,11 @@ static struct module *get_module(struct symbolizer *sym, const struct snapshot *
 {
 	struct loader_key key = key_of(e);
 	struct module *m = find_module(sym, &key);
-	int fd;
 
 	if (m) {
 		update_module(sym, m);
 	} else {
-		fd = snapshot__open_mapped(s, e);
-		m = fd < 0 ? NULL : module__new(sym, &key, fd, e->path);
-		if (fd >= 0)
-			close(fd);
+		m = module__new(sym, &key, s, e);
 		if (!m)
 			return NULL;
 		if (sym->module_count == SYMBOLIZER_MODULES_MAX)
@@ -323,12 +342,13 @@ void symbolizer__free(struct symbolizer *sym)
 {
 	if (!sym)
 		return;
-	loader__free(sym->loader);
-	debuginfod__free(sym->cfg.debuginfod);
 	symbolizer__trim(sym);
-	debug_dirs__close(&sym->cfg.dirs);
 	drop_vdso(&sym->vdso);
 	snapshots__free(sym->snapshots);
+	if (!loader__free(sym->loader))
+		return;
+	debuginfod__free(sym->cfg.debuginfod);
+	debug_dirs__close(&sym->cfg.dirs);
 	free(sym);
 }
 
@@ -498,6 +518,8 @@ static int resolve(struct symbolizer *sym, pid_t pid, uint64_t addr, unsigned in
 			return -ENOMEM;
 		res.module_offset = addr - e->start + (res.kind == SYM_FILE ? e->offset : 0);
 		resolve_in(&q, &res);
+	} else if (q.snapshot) { /* mapped after the last look, by one that is gone */
+		resolve_generated(&q, &res);
 	}
 	*out = res;
 	return 0;

@@ -38,7 +38,7 @@ enum symbolizer_flags {
 };
 
 enum sym_kind {
-	SYM_UNKNOWN, /* no mapping is known at this address */
+	SYM_UNKNOWN, /* no mapping is known at this address; the process itself may name it */
 	SYM_FILE,    /* a mapped file; the file itself may not have been readable */
 	SYM_VDSO,    /* code that the kernel maps: [vdso], [vsyscall] */
 	SYM_ANON,    /* memory without a file: generated code, stack, heap; module has the name */
@@ -163,6 +163,7 @@ void sym_result__clear(struct sym_result *res);
  *	#2 0x7f5ce1a02b3d (libfoo.so+0x1234, build-id 93ac61ec5a8e)
  *	#3 0x7f5ce1a02b3d ([anon]+0x34)
  *	#4 0x7f5ce1a02b3d (unknown)
+ *	#5 0x7f5ce1a02b3d py::main:/src/a.py+0x12 (unknown)
  *
  * What was compiled into the function comes before it, each in a line of its own
  * with the next number: sym_format_line() gives line 0 ... res->n_inlined, of

@@ -86,6 +86,7 @@ static void prepare(struct buffer *b)
 	static aclrtStream stream;
 
 	if (!stream) {
+		sc_begin("symbols", 0, NULL, 1);
 		sc_open_device();
 		OK(aclrtCreateStream(&stream));
 	}
@@ -108,10 +109,9 @@ int main(int argc, char **argv)
 	const char *how = argc > 1 ? argv[1] : "inlined", *end = argc > 2 ? argv[2] : "";
 	struct buffer b;
 
-	sc_begin("symbols", 0, NULL, 1);
 	prepare(&b);
 	if (strcmp(end, "delete") == 0 && unlink(argv[0]))
-		DIE("cannot delete %s", argv[0]);
+		DIE("cannot delete it");
 	if (strcmp(how, "inlined") == 0)
 		free_inlined(&b);
 	else

@@ -223,6 +223,9 @@ class Server(http.server.ThreadingHTTPServer):
         self.files, self.asked, self.delay = {}, [], delay
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
+    def handle_error(self, *_):
+        """Who does not wait for the answer is right."""
+
     def environment(self):
         return {"DEBUGINFOD_URLS": f"http://127.0.0.1:{self.server_port}/",
                 "DEBUGINFOD_CACHE_PATH": world.scratch("cache")}
@@ -307,7 +310,9 @@ def generated():
         expect_equal(names(v["stack"])[:4],
                      ["aclrtFreeHost", "free_plainly", "jit::release with blanks", "free_generated"],
                      how)
-        expect("memfd:jit" in v["stack"][2]["module"] or how == "jit", v["stack"][2])
+        # Unknown where the program was gone before its mappings were looked at again.
+        where = v["stack"][2]["module"]
+        expect(where in (None, {"jit": "[anon]", "memfd": "/memfd:jit"}[how]), v["stack"][2])
     # Its own /tmp, and its own number of itself.
     inside = "/var/tmp"
     libraries = " ".join(glob.glob(os.path.join(world.runtime("mono"), "*.so")))

@@ -106,11 +106,26 @@ static void formats_what_was_inlined(void **state)
 	free(huge);
 }
 
+static void formats_what_is_mapped_nowhere(void **state)
+{
+	struct sym_result r = { .kind = SYM_UNKNOWN, .addr = 0x1000 };
+	char buf[512];
+
+	(void)state;
+	sym_format(buf, sizeof(buf), 1, &r);
+	assert_string_equal(buf, "#1 0x1000 (unknown)");
+	r.function = "py::main:/a.py";
+	r.function_offset = 2;
+	sym_format(buf, sizeof(buf), 1, &r);
+	assert_string_equal(buf, "#1 0x1000 py::main:/a.py+0x2 (unknown)");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(formats_a_frame),
 		cmocka_unit_test(formats_what_was_inlined),
+		cmocka_unit_test(formats_what_is_mapped_nowhere),
 	};
 
 	return cmocka_run_group_tests_name("sym_format", tests, NULL, NULL);

@@ -345,6 +345,44 @@ static void names_outlive_the_process(void **state)
 	assert_int_equal(symbolizer__snapshot(*state, pid), -ESRCH);
 }
 
+/* A library in a file; the caller unlinks it. */
+static void *map_build(const struct elf_build *b, char path[64])
+{
+	void *text;
+	int fd;
+
+	strcpy(path, "/tmp/test_sym_XXXXXX");
+	fd = mkstemp(path);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, b->img, b->size), b->size);
+	text = mmap(NULL, IMG_TEXT_SIZE, PROT_READ, MAP_PRIVATE, fd, IMG_TEXT_OFFSET);
+	assert_true(text != MAP_FAILED);
+	close(fd);
+	return text;
+}
+
+/* What was mapped when it ended nobody knows: no code may come where a file was read. */
+static void no_code_where_there_was_none(void **state)
+{
+	struct elf_build b = elf_build__new();
+	struct sym_result r;
+	char path[64], *text = map_build(&b, path); /* to be read only */
+	pid_t pid = start_child();
+
+	assert_int_equal(symbolizer__snapshot(*state, pid), 0);
+	r = resolve(*state, pid, text + 0x100);
+	assert_string_equal(r.module, path);
+	sym_result__clear(&r);
+	end_child(pid);
+	r = resolve(*state, pid, text + 0x100);
+	assert_int_equal(r.kind, SYM_UNKNOWN);
+	assert_null(r.module);
+	sym_result__clear(&r);
+	munmap(text, IMG_TEXT_SIZE);
+	unlink(path);
+	free(b.img);
+}
+
 /* As in a container: a mount that only the process has, and that would go when it goes. */
 static void names_outlive_a_container(void **state)
 {
@@ -368,7 +406,8 @@ static void names_outlive_a_container(void **state)
 		fd = open(path, O_RDWR | O_CREAT, 0600);
 		if (write(fd, b.img, b.size) != (ssize_t)b.size)
 			_exit(1);
-		text = mmap(NULL, IMG_TEXT_SIZE, PROT_READ, MAP_PRIVATE, fd, IMG_TEXT_OFFSET);
+		text = mmap(NULL, IMG_TEXT_SIZE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+			    IMG_TEXT_OFFSET);
 		close(fd);
 		if (write(fds[1], &text, sizeof(text)) != sizeof(text))
 			_exit(1);
@@ -391,22 +430,6 @@ static void names_outlive_a_container(void **state)
 	close(fds[0]);
 	rmdir(dir);
 	free(b.img);
-}
-
-/* A library in a file; the caller unlinks it. */
-static void *map_build(const struct elf_build *b, char path[64])
-{
-	void *text;
-	int fd;
-
-	strcpy(path, "/tmp/test_sym_XXXXXX");
-	fd = mkstemp(path);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, b->img, b->size), b->size);
-	text = mmap(NULL, IMG_TEXT_SIZE, PROT_READ, MAP_PRIVATE, fd, IMG_TEXT_OFFSET);
-	assert_true(text != MAP_FAILED);
-	close(fd);
-	return text;
 }
 
 static void sees_what_was_mapped_since(void **state)
@@ -755,6 +778,7 @@ int main(void)
 		TEST(names_functions_of_the_vdso),
 		TEST(names_generated_code),
 		TEST(names_outlive_the_process),
+		TEST(no_code_where_there_was_none),
 		TEST(names_outlive_a_container),
 		TEST(sees_what_was_mapped_since),
 		TEST(notices_another_file_at_the_same_place),
