@@ -6,7 +6,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -26,10 +28,23 @@
 #define NUMBERS_TRIED 4096
 
 /*
- * A group stop reaches all threads long before that, so who has run a second after
- * one was continued.
+ * A stop reaches all threads of a process at once, but for one that is in the kernel at
+ * that moment: who has run so long after was continued.  The other is counted from the
+ * signal, where it is not known when it took effect.
  */
-#define STOP_SURE_NS 1000000000ULL
+#define STOPPED_NS 50000000ULL
+#define STOPPING_NS 1000000000ULL
+
+/* Where a thread is stopped: once it is elsewhere, somebody has continued it. */
+struct place {
+	uint64_t sp, pc;
+};
+
+struct held {
+	struct acl_stopped_key key;
+	struct place at;
+	uint64_t since; /* at the latest; monotonic ns */
+};
 
 /* A thread that waits, stopped, and is to go on. */
 struct decided {
@@ -45,6 +60,8 @@ struct enforcer {
 	struct enforcement last;
 	struct decided decided[DECIDED_MAX];
 	unsigned int n;
+	struct held held[ACL_CAP_STOPPED]; /* as far as it is known */
+	size_t n_held;
 	struct minder minder;
 	pid_t adopted; /* process that has a short stop of ours beside its own */
 	bool on;
@@ -103,14 +120,74 @@ static int each_stop(const struct enforcer *e,
 	return ret;
 }
 
+/* Of a thread that does not run now. */
+static bool read_place(const struct acl_stopped_key *key, struct place *at)
+{
+	char path[64];
+	bool known;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/syscall", key->tgid, key->tid);
+	privileges__raise();
+	f = fopen(path, "re");
+	known = f && fscanf(f, "-1 %" SCNx64 " %" SCNx64, &at->sp, &at->pc) == 2;
+	if (f)
+		fclose(f);
+	privileges__lower();
+	return known;
+}
+
+static struct held *find_held(const struct enforcer *e, const struct acl_stopped_key *key)
+{
+	for (size_t i = 0; i < e->n_held; i++)
+		if (e->held[i].key.tgid == key->tgid && e->held[i].key.tid == key->tid)
+			return (struct held *)&e->held[i];
+	return NULL;
+}
+
+/* The signal is on its way when we hear of it, and the stop at most moments away. */
+static void note_held(struct enforcer *e, const struct acl_stopped_key *key)
+{
+	struct held *h = find_held(e, key);
+	struct place at;
+	int tries = 20;
+
+	while (!read_place(key, &at))
+		if (!tries-- || usleep(200))
+			return;
+	if (!h && e->n_held == ACL_CAP_STOPPED)
+		return;
+	if (!h)
+		h = &e->held[e->n_held++];
+	*h = (struct held){ .key = *key, .at = at, .since = report__now() };
+}
+
+/* Whether it still is where it was stopped.  A thread of the process ran at `ran`; 0: not known. */
+static bool is_held(const struct enforcer *e, const struct acl_stopped_key *key, uint64_t stopped,
+		    uint64_t ran)
+{
+	const struct held *h = find_held(e, key);
+	struct place at;
+
+	if (!h)
+		return ran < stopped + STOPPING_NS;
+	return ran < h->since + STOPPED_NS && read_place(key, &at) && at.sp == h->at.sp &&
+	       at.pc == h->at.pc;
+}
+
 static void forget_stop(struct enforcer *e, const struct acl_stopped_key *key)
 {
+	struct held *h = find_held(e, key);
+
+	if (h)
+		*h = e->held[--e->n_held];
 	bpf_map__delete_elem(e->skel->maps.stopped, key, sizeof(*key), 0);
 }
 
 struct find {
+	const struct enforcer *e;
 	pid_t pid;
-	uint64_t time; /* 0: any stop will do */
+	uint64_t ran;
 	bool below;
 };
 
@@ -121,14 +198,12 @@ static int find_stop(void *arg, const struct acl_stopped_key *key, const struct 
 
 	if (tgid != f->pid && !(f->below && ancestors__has(tgid, f->pid)))
 		return 0;
-	if (stop->ask || !f->time || stop->time + STOP_SURE_NS > f->time)
-		return 1;
-	return f->below && ancestors__is_stopped(tgid);
+	return stop->ask || is_held(f->e, key, stop->time, f->ran);
 }
 
-bool enforcer__keeps(const struct enforcer *e, pid_t pid, uint64_t time, bool below)
+bool enforcer__keeps(const struct enforcer *e, pid_t pid, uint64_t ran, bool below)
 {
-	struct find f = { .pid = pid, .time = time, .below = below };
+	struct find f = { .e = e, .pid = pid, .ran = ran, .below = below };
 
 	return each_stop(e, find_stop, &f);
 }
@@ -180,7 +255,7 @@ static struct list *list_stops(const struct enforcer *e, pid_t pid, bool asks)
 
 void enforcer__gone(struct enforcer *e, pid_t tgid)
 {
-	struct list *l = enforcer__keeps(e, tgid, 0, false) ? list_stops(e, tgid, false) : NULL;
+	struct list *l = list_stops(e, tgid, false);
 
 	for (size_t i = 0; l && i < l->n; i++)
 		forget_stop(e, &l->keys[i]);
@@ -197,7 +272,8 @@ unsigned int enforcer__held(const struct enforcer *e)
 
 		while (l->keys[before].tgid != l->keys[i].tgid)
 			before++;
-		n += before == i && ancestors__is_stopped((pid_t)l->keys[i].tgid);
+		n += before == i && ancestors__is_stopped((pid_t)l->keys[i].tgid) &&
+		     is_held(e, &l->keys[i], l->times[i], 0);
 	}
 	free(l);
 	return n;
@@ -367,6 +443,7 @@ static void look(struct enforcer *e, const struct acl_violation *v)
 const struct enforcement *enforcer__decide(void *arg, const struct acl_violation *v,
 					   bool suppressed)
 {
+	const struct acl_stopped_key key = key_of(v);
 	struct enforcer *e = arg;
 
 	e->last = (struct enforcement){
@@ -380,6 +457,8 @@ const struct enforcement *enforcer__decide(void *arg, const struct acl_violation
 		e->last.act = ACL_ACT_SUPPRESSED;
 	if (e->last.act == ACL_ACT_SENT)
 		look(e, v);
+	if (e->last.act == ACL_ACT_SENT && e->last.sig == SIGSTOP)
+		note_held(e, &key);
 	e->counts.n[v->rule][e->last.act]++;
 	if (e->last.act == ACL_ACT_SENT && e->last.sig == SIGSTOP &&
 	    (e->opts->json || e->opts->output))

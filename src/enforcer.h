@@ -55,10 +55,10 @@ void enforcer__gone(struct enforcer *e, pid_t tgid);
 
 /*
  * Whether a process, or with `below` a descendant of it, is stopped by enforcement,
- * or about to be, so that a stop of another kind must not be ended.  `time`: of the
- * other stop, monotonic ns.
+ * or about to be, so that a stop of another kind must not be ended.  `ran`: when the
+ * process is known to have run, monotonic ns; 0: not known.
  */
-bool enforcer__keeps(const struct enforcer *e, pid_t pid, uint64_t time, bool below);
+bool enforcer__keeps(const struct enforcer *e, pid_t pid, uint64_t ran, bool below);
 /* A short stop of our own was sent to the process, and is ended with the decision. */
 void enforcer__adopt_stop(struct enforcer *e, pid_t pid);
 /* How many processes are stopped by enforcement now. */

@@ -491,7 +491,7 @@ static bool leave_stopped(void *arg, pid_t pid)
 {
 	struct session *s = arg;
 
-	return enforcer__keeps(s->enforcer, pid, report__now(), true);
+	return enforcer__keeps(s->enforcer, pid, 0, true);
 }
 
 /* ms until something is due, rounded up; -1: nothing is */

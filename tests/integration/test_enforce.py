@@ -323,6 +323,92 @@ def test_at_return():
                   report["enforcement"]["before_call"]), ("double-free", "sent", False), "report")
 
 
+# ---- suppressions ------------------------------------------------------------------------
+
+def suppressions(*functions):
+    """A file with one entry for the rule, for stacks that begin with these functions."""
+    path = world.scratch("suppressions")
+    with open(path, "w", encoding="ascii") as f:
+        f.write("{\n rule " + RULE + "\n" + "".join(f" function {name}\n" for name in functions) +
+                "}\n")
+    return f"--suppressions={path}"
+
+
+def test_suppressed():
+    """what is suppressed is never acted upon, however often, and leaves the limit alone"""
+    culprit = Culprit()
+    watch = watching([culprit], suppressions("aclrtFreeHost", "release_buffer"),
+                     *enforce("kill", "--enforce-limit=1"))
+    for _ in range(3):
+        culprit.do("cqfd")
+    expect_equal(culprit.counts.frees(), 3, "bodies that ran")
+    line = culprit.finish()
+    expect_equal(len(line["frees"]), 3, "frees")
+    ended = watch.finish()
+    expect_equal((ended.of("violation"), outcomes(ended)), ([], {"suppressed": 3}), "reports")
+
+
+def test_asked():
+    """where a suppression might have matched but did not, the body has not run either"""
+    for action in SIGNALS:
+        culprit = Culprit("mono-push")
+        watch = watching([culprit], suppressions("aclrtFreeHost", "somebody_else"),
+                         *enforce(action))
+        culprit.do("cq")
+        culprit.tell("f")
+        if action == "stop":
+            judge_stopped(culprit)
+        else:
+            ended_by(culprit, SIGNALS[action])
+        expect_equal(actions(watch.finish()), [(action, "sent")], "actions")
+    ended = world.guarded(culprits_command(2, 6, "handle", int(signal.SIGUSR1)),
+                          [suppressions("nobody"), *enforce("usr1", "--enforce-limit=4")],
+                          race="impossible")
+    line, = ended.lines()
+    expect_equal((ended.status, line["handled"], len(line["frees"])), (0, 4, 12),
+                 "threads: status, signals, frees")
+    expect_equal(outcomes(ended), {"sent": 4, "limited": 8}, "threads: outcomes")
+
+
+def asking(*options):
+    """A program that waits for the decision of an aclguard that is held up itself."""
+    culprit = Culprit()
+    watch = watching([culprit], *options)
+    culprit.do("cq")
+    watch.process.send_signal(signal.SIGSTOP)
+    wait_stopped(watch.process.pid)
+    culprit.tell("f")
+    wait_stopped(culprit.pid)
+    expect_equal(culprit.counts.frees(), 0, "bodies that ran while it waits")
+    return culprit, watch
+
+
+def test_asked_of_the_dead():
+    """who waits for the decision of an aclguard that is killed goes on"""
+    culprit, watch = asking(suppressions("nobody"), *enforce("kill"))
+    watch.process.kill()
+    watch.process.wait()
+    expect_equal(culprit.answer(), "f", "answer")
+    culprit.do("d")
+    culprit.finish()
+    watch.process.stdout.close()
+    watch.process.stderr.close()
+
+
+def test_another_stop():
+    """a stop that somebody else has sent meanwhile is not lifted"""
+    culprit, watch = asking(suppressions("aclrtFreeHost"), *enforce("kill"))
+    os.kill(culprit.pid, signal.SIGTSTP)
+    watch.process.send_signal(signal.SIGCONT)
+    time.sleep(1)
+    expect_equal((state_of(culprit.pid), culprit.counts.frees()), ("T", 0), "who is stopped")
+    culprit.resume()
+    expect_equal(culprit.answer(), "f", "answer")
+    culprit.do("d")
+    culprit.finish()
+    expect_equal(outcomes(watch.finish()), {"suppressed": 1}, "outcomes")
+
+
 # ---- scope ------------------------------------------------------------------------------
 
 def renamed(name):
@@ -523,6 +609,36 @@ def test_run():
     world.mentions(ended.err, f"look with `gdb -p {pid}'", "enforcement: .*=stop: 1 sent")
 
 
+def copies(n):
+    """Files of the library that nobody has mapped yet."""
+    folder = world.scratch("copies")
+    for i in range(n):
+        os.makedirs(f"{folder}/{i}")
+        shutil.copy(os.path.join(world.runtime("mono"), "libascendcl.so"), f"{folder}/{i}")
+    return [f"{folder}/{i}/libascendcl.so" for i in range(n)]
+
+
+def test_loader_stops():
+    """the short stops of `run` as libraries are loaded do not lift one that is to stay"""
+    rounds, counts, path = 15, Counts(), world.scratch("report")
+    process = world.start(world.guarded_command(
+        [world.scenario("reload"), rounds, *copies(2 * rounds)],
+        ["--json", "--no-fold", "--output", path, *enforce("stop", "--enforce-limit=1000")]),
+        race="certain", env=counts.env)
+    pid = world.wait_until(lambda: child_named(process.pid, "reload"), "the program")
+    for n in range(rounds):
+        world.wait_until(lambda: len([r for r in world.reports_of(path)
+                                      if r["type"] == "violation"]) > n, f"report {n + 1}")
+        wait_stopped(pid, counts)
+        time.sleep(0.1)
+        expect_equal((state_of(pid), counts.frees()), ("T", n), f"stop {n + 1}: state, bodies")
+        os.kill(pid, signal.SIGCONT)
+    ended = world.finish(process)
+    ended.reports = world.reports_of(path)
+    expect_equal((ended.status, counts.frees()), (0, rounds), "status, bodies in the end")
+    expect_equal(actions(ended), [("stop", "sent")] * rounds, "actions")
+
+
 def test_run_ends():
     """told twice to end, run leaves the program stopped; so it does when it is killed"""
     counts = Counts()
@@ -580,8 +696,10 @@ def all_tests():
              for action in chosen]
     return tests + world.titled(
         test_gdb, test_threads_stop, test_threads_abort, test_limit, test_evaded, test_dry_run,
+        test_suppressed, test_asked, test_asked_of_the_dead, test_another_stop,
         test_report_only, test_suspected, test_at_return, test_scope, test_refusals,
-        test_namespace_init, test_switch, test_control_clients, test_run, test_run_ends,
+        test_namespace_init, test_switch, test_control_clients, test_run, test_loader_stops,
+        test_run_ends,
         test_watch_ends)
 
 
