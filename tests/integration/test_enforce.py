@@ -205,6 +205,9 @@ def test_gdb():
 
 # ---- threads and limits ---------------------------------------------------------------
 
+LINGER = 2000       # ms that a program lives on, for its masks to be read
+
+
 def culprits_command(rounds, threads, *signals):
     return [world.scenario("culprits"), rounds, threads, *signals]
 
@@ -261,15 +264,15 @@ def test_limit():
 def test_evaded():
     """who handles, blocks or ignores the signal goes on, and the report says so"""
     for how in "handle", "block", "ignore":
-        ended = world.guarded(culprits_command(1, 1, how, int(signal.SIGTERM)), enforce("term"),
-                              race="certain")
+        ended = world.guarded(culprits_command(1, 1, how, int(signal.SIGTERM), LINGER),
+                              enforce("term"), race="certain")
         word = {"handle": "handled", "block": "blocked", "ignore": "ignored"}[how]
         report, = ended.of("violation")
         expect_equal((report["enforcement"]["outcome"], report["enforcement"]["evaded"]),
                      ("sent", word), "the report")
         expect_equal((ended.status, len(ended.lines()[0]["frees"])), (0, 1), "what it did")
-    ended = world.run(world.guarded_command(culprits_command(1, 1, "block", int(signal.SIGTERM)),
-                                            enforce("term")), race="certain")
+    command = culprits_command(1, 1, "block", int(signal.SIGTERM), LINGER)
+    ended = world.run(world.guarded_command(command, enforce("term")), race="certain")
     world.mentions(ended.err, "action: term: SIGTERM sent before aclrtFreeHost ran",
                    "the program blocks SIGTERM: the call may still do its work; "
                    "stop and kill cannot be evaded")
@@ -423,16 +426,20 @@ def test_scope():
     watch = Watch("--all", f"--comm={ours}", *enforce("kill"))
     watch.wait_for("watching all processes")
     wanted, spared = (Culprit(program=renamed(name)) for name in (ours, other))
-    for culprit in wanted, spared:
-        culprit.do("cq")
-    # the first call tells user space of the process, which then says whether it is wanted
-    time.sleep(0.5)
-    wanted.tell("f")
-    ended_by(wanted, signal.SIGKILL)
-    spared.do("fd")
+    spared.do("cqfd")
+    # until it is known that it is wanted, and its buffers are younger than the probes
+    frees = 0
+    while wanted.process.poll() is None and frees < 100:
+        with contextlib.suppress(BrokenPipeError, world.Failure):
+            wanted.do("cqfd")
+            frees += 1
+            time.sleep(0.1)
+    expect_equal(world.finish(wanted.process).status, -signal.SIGKILL, "end of who is wanted")
+    expect_equal(wanted.counts.frees(), frees, "bodies that ran")
+    spared.do("cqfd")
     spared.finish()
     ended = watch.stop()
-    expect_equal(actions(ended), [("kill", "sent")], "actions")
+    expect_equal((actions(ended)[-1], outcomes(ended)["sent"]), (("kill", "sent"), 1), "actions")
     expect_equal(ended.of("violation", spared.pid), [], "reports of the other")
 
 
@@ -470,7 +477,7 @@ def test_namespace_init():
     expect((ended.status, counts.frees()) != (0, 0) and not counts.frees(), "killed:", ended.said())
     expect_equal(actions(ended), [("kill", "sent")], "killed: actions")
 
-    ended = world.guarded(command, enforce("abort"), race="certain")
+    ended = world.guarded([*command, "default", 0, LINGER], enforce("abort"), race="certain")
     report, = ended.of("violation")
     expect_equal((ended.status, report["ns_pid"], report["enforcement"]["evaded"]),
                  (0, 1, "namespace-init"), "aborted: status, pid, report")

@@ -3,9 +3,9 @@
  * The order of pcd_order on several threads at once, each on a stream of its own, in a
  * program that may do something about a signal:
  *
- *	culprits ROUNDS THREADS [handle|block|ignore SIGNAL]
+ *	culprits ROUNDS THREADS [handle|block|ignore|default SIGNAL [MILLISECONDS]]
  *
- * ROUNDS is for each thread.  The line of JSON says how often the handler ran.
+ * ROUNDS is for each thread.  At the end it lives on for that time.  The line of JSON says how often the handler ran.
  *
  * Expected: free-before-destroy, level error, once a round and thread.
  */
@@ -34,6 +34,8 @@ static void prepare(const char *how, int sig)
 		sigprocmask(SIG_BLOCK, &set, NULL);
 		return;
 	}
+	if (!strcmp(how, "default"))
+		return;
 	act.sa_handler = !strcmp(how, "handle") ? handle : SIG_IGN;
 	act.sa_flags = SA_RESTART;
 	sigaction(sig, &act, NULL);
@@ -73,6 +75,7 @@ int main(int argc, char **argv)
 			DIE("no thread");
 	for (long i = 0; n > 1 && i < n && i < THREADS_MAX; i++)
 		pthread_join(threads[i], NULL);
+	sc_sleep_us(1000 * sc_arg(argc, argv, 5, 0));
 	sc_report("\"handled\": %d", (int)handled);
 	sc_close_device();
 	return 0;
