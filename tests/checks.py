@@ -6,10 +6,14 @@ A check is a list of lines, each a thing that is wrong; it passes if the list is
 import os
 import re
 import subprocess
+import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
 ACLGUARD = os.environ.get("ACLGUARD", os.path.join(BUILD, "aclguard"))
+
+# Debian's modules, for a Python that is not Debian's; they come last.
+sys.path.append("/usr/lib/python3/dist-packages")
 
 
 class Tap:

@@ -50,6 +50,7 @@ needs() {
 	test   cmd   qemu-system-x86_64  qemu-system-x86   qemu-system-x86
 	test   cmd   qemu-system-aarch64 qemu-system-arm   qemu-system-aarch64
 	test   py    yaml                python3-yaml      python3-pyyaml
+	test   py    kubernetes          python3-kubernetes python3-kubernetes
 	test   cmd   promtool            prometheus        golang-github-prometheus
 	test   cmd   systemd-analyze     systemd           systemd
 	lint   cmd   yamllint            yamllint          yamllint
@@ -74,8 +75,8 @@ have() {
 	so)	# what a program opens when it wants it
 		for lib in /usr/lib*/"$2" /usr/lib/*/"$2"; do [ -e "$lib" ] && return; done
 		return 1 ;;
-	py)	# a module of Python's
-		python3 -c "import $2" 2>/dev/null ;;
+	py)	# a module of Python's; Debian's serve another Python, too (tests/checks.py)
+		python3 -c "import sys; sys.path.append('/usr/lib/python3/dist-packages'); import $2" 2>/dev/null ;;
 	rt)	# clang's own libraries: sanitizers, the fuzzer
 		[ -e "$(dirname "$(clang --print-libgcc-file-name --rtlib=compiler-rt 2>/dev/null)")/libclang_rt.$2-$(uname -m).a" ] ;;
 	lib)	pkg-config --exists "$(echo "$2" | sed 's/>=/ >= /')" 2>/dev/null || return 1
