@@ -4,11 +4,11 @@ import os
 import re
 import sys
 
-import yaml
-
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-from checks import text_of
+from checks import text_of              # noqa: E402    it says where yaml may be
+
+import yaml                             # noqa: E402
 
 RECORDING, ALERTS = "deploy/prometheus/recording.yml", "deploy/prometheus/alerts.yml"
 # What Prometheus adds.

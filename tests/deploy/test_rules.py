@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
 """Prometheus takes the rules, each alert fires when it should and not otherwise, and
 what the rules speak of exists."""
+import os
 import re
 import shutil
 import sys
 
-import yaml
-
-from metrics import ALERTS, RECORDING, names_in, read_table, recorded, rules, wrong_names
-from checks import Tap, anchors, fails, text_of
+from metrics import (ALERTS, RECORDING, names_in, read_table, recorded, rules, wrong_names,
+                     yaml)
+from checks import BUILD, ROOT, Tap, anchors, fails, text_of
 
 TESTS = "tests/deploy/rules.yml"
 SEVERITIES = {"info", "warning", "critical"}
@@ -68,6 +68,19 @@ def expand(pattern):
     return [word + match[2] for word in match[1].split("|")] if match else [pattern]
 
 
+def wrong_resource():
+    """The Prometheus operator gets the same rules."""
+    path = os.path.join(BUILD, "prometheusrule.yaml")
+    wrong = fails("make", f"BUILD={BUILD}", os.path.relpath(path, ROOT))
+    if wrong:
+        return wrong
+    groups = [group for file in (RECORDING, ALERTS)
+              for group in yaml.safe_load(text_of(file))["groups"]]
+    found = yaml.safe_load(text_of(path))
+    return [] if found["kind"] == "PrometheusRule" and found["spec"] == {"groups": groups} \
+        else [f"{path} has other rules"]
+
+
 def wrong_unused():
     """A recorded series that nobody asks for costs for nothing."""
     asked = set()
@@ -98,6 +111,7 @@ def main():
     tap.result("what the rules name exists",
                [line for rule in rules(RECORDING) + rules(ALERTS) for line in
                 wrong_names(rule.get("record") or rule["alert"], rule["expr"])])
+    tap.result("the Prometheus operator gets the same rules", wrong_resource())
     tap.result("what is recorded is used", wrong_unused())
     return tap.end()
 

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause
+"""aclguard export works as the DaemonSet starts it: with its arguments and capabilities, in
+namespaces of its own but for that of processes, on a file system that is read-only but for
+its volumes; and it names the pod of who violates a rule.
+
+The runtime's seccomp profile and the image are not imitated, nor is a cluster: the kubelet's
+files are made here."""
+
+import os
+import re
+import urllib.parse
+
+import confined                         # first: it finds the others
+import manifests
+import world
+from confined import Service
+from world import expect, expect_equal
+
+POD_UID = "8b1f4a5e-2c3d-4e5f-8a9b-0c1d2e3f4a5b"
+
+
+def kubelet(folder, number):
+    """The files that a kubelet makes of a container."""
+    os.makedirs(os.path.join(folder, f"pods/jobs_trainer-0_{POD_UID}/worker"))
+    os.makedirs(os.path.join(folder, "containers"))
+    os.symlink(f"/var/log/pods/jobs_trainer-0_{POD_UID}/worker/0.log",
+               os.path.join(folder, f"containers/trainer-0_jobs_worker-{number}.log"))
+
+
+def mounts(log):
+    """The volumes, of which the host's are where the pod has them."""
+    volumes = {volume["name"]: volume for volume in manifests.pod()["spec"]["volumes"]}
+    for mount in manifests.container()["volumeMounts"]:
+        where, volume = mount["mountPath"], volumes[mount["name"]]
+        if "emptyDir" in volume:
+            expect_equal(where, "/run/aclguard", "the folder that can be written")
+            continue
+        source = volume["hostPath"]["path"]
+        expect_equal(source, where, "place of " + mount["name"])
+        if source.startswith("/var/log/"):
+            yield f"mkdir {where}; mount --bind {log}/{os.path.basename(where)} {where}"
+        elif os.path.isdir(source):
+            yield f"mount --bind {source} {where}"
+        yield f"lock {where}"
+
+
+def command(folder, options, log):
+    world.shutil.copytree(log, os.path.join(folder, "log-of-host"), symlinks=True)
+    steps = ["mount -t tmpfs none /var/log", *mounts("/run/aclguard/log-of-host"), "hide /tmp",
+             "hide /home", "hide /root", "lock /sys", "lock /proc/sys", "lock /"]
+    return confined.command(folder, steps, manifests.capabilities(),
+                            ["/run/aclguard/aclguard", *manifests.container()["args"], *options],
+                            ["--net", "--uts", "--ipc", "--cgroup"])
+
+
+def test_as_the_daemonset_says():
+    """in a pod like the DaemonSet's, a violation in a pod"""
+    number, log = confined.new_id(), world.scratch("log")
+    kubelet(log, number)
+    uid = POD_UID.replace("-", "_")
+    group = f"kubepods-burstable-pod{uid}.slice/cri-containerd-{number}.scope"
+    with confined.container(group) as target:
+        service = Service(lambda folder, options: command(folder, options, log))
+        target.do("cqfd")
+        found = service.violation(target.pid)
+        metrics = service.page("/metrics")
+        target.finish()
+    expect_equal((found["rule"], found["container"]), ("free-before-destroy", number), "violation")
+    expect(re.search(r'^aclguard_violations_total\{.*program="steps",namespace="jobs",'
+                     r'pod_name="trainer-0",container_name="worker"\} 1$', metrics, re.M),
+           "metrics:", metrics)
+    for name, probe in manifests.probes().items():
+        expect_equal(service.get(urllib.parse.quote(probe["path"]))[0], 200, name)
+    expect(re.search(r'^\{.*"type":"violation"', service.log(), re.M), "no JSON on stdout")
+    service.stop()
+
+
+if __name__ == "__main__":
+    world.run_tests(world.titled(test_as_the_daemonset_says))
