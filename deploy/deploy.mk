@@ -40,6 +40,19 @@ $(MANS): $(BUILD)/man/%.1: deploy/man/%.mdoc $(wildcard deploy/man/parts/*.mdoc)
 			next } \
 		{ gsub(/@VERSION@/, version); print }' $< > $@
 
+# --- what a node and a fleet need ---------------------------------------------
+
+# The rules as a resource of the Prometheus operator's.
+PROMETHEUSRULE := $(BUILD)/prometheusrule.yaml
+RULES := deploy/prometheus/recording.yml deploy/prometheus/alerts.yml
+$(PROMETHEUSRULE): $(RULES) deploy/deploy.mk
+	$(call msg,RULES,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)(printf '%s\n' '# SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause' \
+		'apiVersion: monitoring.coreos.com/v1' 'kind: PrometheusRule' 'metadata:' \
+		'  name: aclguard' '  namespace: aclguard' 'spec:' '  groups:'; \
+		sed -s '1,/^groups:/d; s/^./  &/' $(RULES)) > $@
+
 # --- installation -----------------------------------------------------------
 
 PROGRAM	?= $(APP)
@@ -47,18 +60,28 @@ BINDIR	= $(DESTDIR)$(PREFIX)/bin
 DOCDIR	= $(DESTDIR)$(PREFIX)/share/doc/aclguard
 MANDIR	= $(DESTDIR)$(PREFIX)/share/man/man1
 COMPDIR	= $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+UNITDIR	= $(DESTDIR)$(PREFIX)/lib/systemd/system
+SHAREDIR = $(DESTDIR)$(PREFIX)/share/aclguard
 DOCS	= LICENSE $(wildcard README*.md)
 
 .PHONY: install uninstall
-install: $(PROGRAM) $(MANS)	## install below $(DESTDIR)$(PREFIX)
+install: $(PROGRAM) $(MANS) $(PROMETHEUSRULE)	## install below $(DESTDIR)$(PREFIX)
 	install -D -m 755 $(PROGRAM) $(BINDIR)/aclguard
 	install -D -m 644 -t $(MANDIR) $(MANS)
 	install -D -m 644 -t $(COMPDIR) deploy/bash-completion/aclguard
+	install -D -m 644 -t $(UNITDIR) deploy/systemd/aclguard.service
+	sed -i 's,/usr/bin/aclguard,$(PREFIX)/bin/aclguard,; s,/usr/share/,$(PREFIX)/share/,' \
+		$(UNITDIR)/aclguard.service
+	install -D -m 644 -t $(SHAREDIR) deploy/systemd/default
+	install -D -m 644 -t $(SHAREDIR)/prometheus deploy/prometheus/*.yml
+	install -D -m 644 -t $(SHAREDIR)/grafana deploy/grafana/aclguard.json
+	install -D -m 644 -t $(SHAREDIR)/kubernetes deploy/kubernetes/* $(PROMETHEUSRULE)
 	$(if $(DOCS),install -D -m 644 -t $(DOCDIR) $(DOCS))
 
 uninstall:		## remove what install put there
-	rm -f $(BINDIR)/aclguard $(MANS:$(BUILD)/man/%=$(MANDIR)/%) $(COMPDIR)/aclguard
-	rm -rf $(DOCDIR)
+	rm -f $(BINDIR)/aclguard $(MANS:$(BUILD)/man/%=$(MANDIR)/%) $(COMPDIR)/aclguard \
+		$(UNITDIR)/aclguard.service
+	rm -rf $(DOCDIR) $(SHAREDIR)
 
 # --- packages ---------------------------------------------------------------
 

@@ -20,8 +20,14 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build")))
 
 PAGES = {f"usr/share/man/man1/aclguard{command}.1.gz"
-         for command in ("", "-run", "-watch", "-record", "-replay", "-doctor", "-control")}
-COMMON = PAGES | {"usr/bin/aclguard", "usr/share/bash-completion/completions/aclguard"}
+         for command in ("", "-run", "-watch", "-record", "-replay", "-doctor", "-control",
+                         "-export")}
+FLEET = {"usr/share/aclguard/" + path for path in (
+    "default", "grafana/aclguard.json", "kubernetes/prometheusrule.yaml",
+    *(f"{folder}/{name}" for folder in ("prometheus", "kubernetes")
+      for name in os.listdir(os.path.join(ROOT, "deploy", folder))))}
+COMMON = PAGES | FLEET | {"usr/bin/aclguard", "usr/share/bash-completion/completions/aclguard",
+                          "usr/lib/systemd/system/aclguard.service"}
 DEB = COMMON | {
     "usr/share/doc/aclguard/README.md.gz", "usr/share/doc/aclguard/changelog.Debian.gz",
     "usr/share/doc/aclguard/copyright", "usr/share/lintian/overrides/aclguard"}
@@ -101,6 +107,8 @@ def check_tree(top, expected):
         with gzip.open(os.path.join(top, path)) as page, \
              open(os.path.join(BUILD, "man", os.path.basename(path)[:-3]), "rb") as made:
             check(page.read() == made.read(), f"{path} is not what was built")
+    enabled = [path for path in found if "/systemd/" in path and ".wants/" in path]
+    check(not enabled, f"a service is enabled: {enabled}")
     return check_program(os.path.join(top, "usr/bin/aclguard"))
 
 

@@ -457,33 +457,6 @@ def test_files():
     expect("free-before-destroy" not in daemon.stderr(), "on stderr, too:", daemon.stderr())
 
 
-CONTAINED = 'echo $$ > "$1"/cgroup.procs; shift; exec "$@"'
-
-
-def test_pods():
-    """pod and container are named by the kubelet's files, by the environment, or by the id"""
-    ids = [os.urandom(32).hex() for _ in range(3)]
-    root = world.scratch("root")
-    os.makedirs(os.path.join(root, "var/log/containers"))
-    open(os.path.join(root, f"var/log/containers/train-0_ml_main-{ids[0]}.log"), "wb").close()
-    with Daemon(f"--host-root={root}") as daemon, contextlib.ExitStack() as stack:
-        daemon.attach()
-        for n, (container, env) in enumerate(zip(ids, (
-                {}, {"POD_NAME": "train-7", "POD_NAMESPACE": "lab"}, {"POD_NAME": "no\nname"}))):
-            group = stack.enter_context(world.cgroup(f"docker-{container}.scope"))
-            program = daemon.program(f"pod{n}", "pcd_order")
-            world.finish(daemon.start(["sh", "-c", CONTAINED, "sh", group, program, 1], env=env))
-        for n, wanted in enumerate((("ml", "train-0", "main"), ("lab", "train-7", ids[1][:12]),
-                                    ("", "", ids[2][:12]))):
-            m = daemon.settled(f"{daemon.prefix}pod{n}", 1)
-            (labels, n), = m.each("aclguard_violations_total", program=f"{daemon.prefix}pod{n}")
-            expect_equal(tuple(labels[label] for label in WHO[1:]), wanted, "names")
-            expect_equal(n, 1, "violations")
-        promtool(m.text)
-    world.mentions(daemon.stderr(), "in ml/train-0/main,", "in lab/train-7/",
-                   f"in container {ids[2][:12]}")
-
-
 def test_restart():
     """one that is started anew begins at 0, in its own time, and says a line a violation"""
     numbers = []
@@ -522,5 +495,5 @@ def test_refusals():
 
 
 if __name__ == "__main__":
-    world.run_tests(world.titled(test_idle, test_web, test_other, test_files, test_pods,
-                                 test_restart, test_refusals))
+    world.run_tests(world.titled(test_idle, test_web, test_other, test_files, test_restart,
+                                 test_refusals))

@@ -154,32 +154,6 @@ def wait_until(condition, what, seconds=PATIENCE):
     return value
 
 
-def cgroup_root():
-    """A hierarchy of control groups in which we may make some."""
-    for path in "/sys/fs/cgroup/pids", "/sys/fs/cgroup":
-        if os.path.exists(os.path.join(path, "cgroup.procs")):
-            return path
-    raise Failure("no control groups are mounted")
-
-
-@contextlib.contextmanager
-def cgroup(name):
-    path = os.path.join(cgroup_root(), name)
-    os.mkdir(path)
-    try:
-        yield path
-    finally:
-        wait_until(lambda: _remove(path), "the control group is empty")
-
-
-def _remove(path):
-    try:
-        os.rmdir(path)
-    except OSError:
-        return False
-    return True
-
-
 def compile_c(source, *args):
     """Compiles a C file (of this folder, or any by its path); gives the result's path."""
     path = os.path.join(HERE, source)
