@@ -38,6 +38,7 @@
 struct home {
 	UT_hash_handle hh;
 	uint64_t inc;
+	char program[PROCINFO_COMM_MAX]; /* raw */
 	struct podinfo pod;
 };
 
@@ -62,8 +63,6 @@ struct exporter {
 
 /* ---- what the session tells ---------------------------------------------- */
 
-static const struct podinfo nowhere;
-
 static struct home *find_home(struct exporter *ex, uint64_t inc)
 {
 	struct home *h = NULL;
@@ -72,17 +71,53 @@ static struct home *find_home(struct exporter *ex, uint64_t inc)
 	return h;
 }
 
-static const struct podinfo *pod_of(struct exporter *ex, uint64_t inc)
+static const struct home *add_home(struct exporter *ex, uint64_t inc, pid_t pid,
+				   const struct procinfo *info, const char comm[ACL_COMM_LEN])
 {
-	const struct home *h = find_home(ex, inc);
+	const struct podinfo_roots roots = { .host = ex->opts->export.host_root };
+	struct home *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->inc = inc;
+	if (info)
+		memcpy(h->program, info->comm, sizeof(h->program));
+	else
+		memcpy(h->program, comm, ACL_COMM_LEN);
+	privileges__raise();
+	podinfo__find(&roots, pid, info, &h->pod);
+	privileges__lower();
+	HASH_ADD(hh, ex->homes, inc, sizeof(h->inc), h);
+	return h;
+}
+
+/* A violation may be told before it is told that its process began. */
+static const struct home *home_of(struct exporter *ex, const struct acl_violation *v)
+{
+	const struct home *h = find_home(ex, v->h.inc);
+	const struct procinfo *info = NULL;
+	pid_t pid = (pid_t)v->h.tgid;
+
+	if (h)
+		return h;
+	if (ex->session)
+		info = procs__get(session__report_cfg(ex->session)->procs, pid);
+	return add_home(ex, v->h.inc, pid, info, v->comm);
+}
+
+static const struct podinfo *pod_of(const struct home *h)
+{
+	static const struct podinfo nowhere;
 
 	return h ? &h->pod : &nowhere;
 }
 
-static struct metrics_who who_of(const char *program, const struct podinfo *pod)
+static struct metrics_who who_of(const struct home *h)
 {
+	const struct podinfo *pod = pod_of(h);
+
 	return (struct metrics_who){
-		.program = program,
+		.program = h ? h->program : "?",
 		.name_space = pod->name_space,
 		.pod = pod->pod,
 		.container = pod->container,
@@ -91,19 +126,15 @@ static struct metrics_who who_of(const char *program, const struct podinfo *pod)
 
 static void began(void *arg, const struct acl_proc *p, const struct procinfo *info)
 {
-	char comm[ACL_COMM_LEN + 1] = "";
 	struct exporter *ex = arg;
-	const struct podinfo_roots roots = { .host = ex->opts->export.host_root };
-	struct home *h = calloc(1, sizeof(*h));
+	const struct home *h = find_home(ex, p->inc);
 	struct metrics_who who;
 
 	if (!h)
+		h = add_home(ex, p->inc, (pid_t)p->tgid, info, p->comm);
+	if (!h)
 		return;
-	h->inc = p->inc;
-	podinfo__find(&roots, (pid_t)p->tgid, info, &h->pod);
-	HASH_ADD(hh, ex->homes, inc, sizeof(h->inc), h);
-	memcpy(comm, p->comm, sizeof(p->comm));
-	who = who_of(info ? info->comm : comm, &h->pod);
+	who = who_of(h);
 	metrics__began(ex->metrics, p, &who);
 }
 
@@ -160,11 +191,8 @@ static void count_violation(struct exporter *ex, const struct acl_violation *v, 
 {
 	const char *const labels[] = { acl_rule__name(v->rule), acl_level__name(v->level),
 				       acl_evidence__name(v->evidence) };
-	char comm[ACL_COMM_LEN + 1] = "";
-	struct metrics_who who;
+	const struct metrics_who who = who_of(home_of(ex, v));
 
-	memcpy(comm, v->comm, sizeof(v->comm));
-	who = who_of(comm, pod_of(ex, v->h.inc));
 	if (suppressed) {
 		metrics__count(ex->metrics, METRIC_SUPPRESSED, v->h.inc, &who, labels, 1);
 		return;
@@ -178,7 +206,6 @@ static void count_action(struct exporter *ex, const struct acl_violation *v,
 			 const struct enforcement *e)
 {
 	struct metrics_who who;
-	char comm[ACL_COMM_LEN + 1] = "";
 	const char *labels[3];
 
 	if (!e || e->act == ACL_ACT_NONE)
@@ -186,8 +213,7 @@ static void count_action(struct exporter *ex, const struct acl_violation *v,
 	labels[0] = acl_rule__name(v->rule);
 	labels[1] = enforcement__action(e->sig);
 	labels[2] = acl_act__name(e->act);
-	memcpy(comm, v->comm, sizeof(v->comm));
-	who = who_of(comm, pod_of(ex, v->h.inc));
+	who = who_of(home_of(ex, v));
 	metrics__count(ex->metrics, METRIC_ACTIONS, v->h.inc, &who, labels, 1);
 }
 
@@ -205,14 +231,15 @@ static void on_violation(void *arg, const struct story_told *told)
 	if (told->folded) /* it is in no report */
 		return;
 	observe(ex, METRIC_REPORT_DELAY, v->h.time, told->printed);
-	events__violation(ex->events, session__report_cfg(ex->session), told, pod_of(ex, v->h.inc));
+	events__violation(ex->events, session__report_cfg(ex->session), told,
+			  pod_of(home_of(ex, v)));
 }
 
 /* What is told for the first time here is counted. */
 static void count_followup(struct exporter *ex, const struct story *s)
 {
 	const char *const labels[] = { acl_rule__name(s->rule) };
-	const struct metrics_who who = who_of("?", pod_of(ex, s->inc));
+	const struct metrics_who who = who_of(find_home(ex, s->inc));
 
 	if (s->destroyed)
 		observe(ex, METRIC_GAP, s->time, s->destroy_time);

@@ -7,6 +7,7 @@ its volumes; and it names the pod of who violates a rule.
 The runtime's seccomp profile and the image are not imitated, nor is a cluster: the kubelet's
 files are made here."""
 
+import contextlib
 import os
 import re
 import urllib.parse
@@ -54,14 +55,17 @@ def command(folder, options, log):
                             ["--net", "--uts", "--ipc", "--cgroup"])
 
 
-def test_as_the_daemonset_says():
-    """in a pod like the DaemonSet's, a violation in a pod"""
+def pod_seen(beside=()):
+    """A violation in a pod, seen from another one, with commands running beside."""
     number, log = confined.new_id(), world.scratch("log")
     kubelet(log, number)
     uid = POD_UID.replace("-", "_")
     group = f"kubepods-burstable-pod{uid}.slice/cri-containerd-{number}.scope"
-    with confined.container(group) as target:
+    with confined.container(group) as target, contextlib.ExitStack() as stack:
         service = Service(lambda folder, options: command(folder, options, log))
+        for words in beside:
+            other = stack.enter_context(world.start(words, stdout=world.subprocess.DEVNULL))
+            stack.callback(other.kill)
         target.do("cqfd")
         found = service.violation(target.pid)
         metrics = service.page("/metrics")
@@ -70,11 +74,22 @@ def test_as_the_daemonset_says():
     expect(re.search(r'^aclguard_violations_total\{.*program="steps",namespace="jobs",'
                      r'pod_name="trainer-0",container_name="worker"\} 1$', metrics, re.M),
            "metrics:", metrics)
+    return service
+
+
+def test_as_the_daemonset_says():
+    """in a pod like the DaemonSet's, a violation in a pod"""
+    service = pod_seen()
     for name, probe in manifests.probes().items():
         expect_equal(service.get(urllib.parse.quote(probe["path"]))[0], 200, name)
     expect(re.search(r'^\{.*"type":"violation"', service.log(), re.M), "no JSON on stdout")
     service.stop()
 
 
+def test_beside_a_flood():
+    """the same beside a program that violates a rule as fast as it can"""
+    pod_seen(beside=[[world.scenario("repeat"), "1000000"]]).stop()
+
+
 if __name__ == "__main__":
-    world.run_tests(world.titled(test_as_the_daemonset_says))
+    world.run_tests(world.titled(test_as_the_daemonset_says, test_beside_a_flood))
