@@ -236,7 +236,7 @@ static int walk_section(const struct elffile_part *part, const uint8_t *section,
 {
 	uint64_t at, cie_at = ~0ULL;
 	struct entry e, of_cie;
-	struct cie cie;
+	struct cie cie = {};
 
 	for (at = 0; entry__at(part, section, at, &e); at += 4 + (uint64_t)(e.b.end - e.start)) {
 		uint64_t back = bytes__unsigned(&e.b, 4), id_at = at + 4;

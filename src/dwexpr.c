@@ -132,7 +132,9 @@ static uint64_t shift(uint8_t op, uint64_t a, uint64_t by)
 		return all ? 0 : a << by;
 	if (op == DW_OP_shr)
 		return all ? 0 : a >> by;
-	return (uint64_t)((int64_t)a >> (all ? 63 : by));
+	if (all)
+		return (int64_t)a < 0 ? ~0ULL : 0;
+	return (uint64_t)((int64_t)a >> by);
 }
 
 /* What takes two and gives one. */
