@@ -231,6 +231,16 @@ static void make_ranges(struct lines *ls)
 		qsort(ls->ranges, ls->n_ranges, sizeof(*ls->ranges), by_start);
 }
 
+void lines__prepare(struct lines *ls)
+{
+	Dwarf_Aranges *own;
+	size_t n;
+
+	(void)dwarf_getaranges(ls->main.dwarf, &own, &n); /* libdw keeps it */
+	if (!ls->ranges_made)
+		make_ranges(ls);
+}
+
 static Dwarf_Die *search_ranges(struct lines *ls, uint64_t addr, Dwarf_Die *die)
 {
 	size_t lo = 0, hi;

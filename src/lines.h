@@ -50,6 +50,9 @@ struct lines *lines__open(struct elffile *ef, struct elffile *alt);
 void lines__close(struct lines *ls); /* NULL is allowed */
 size_t lines__bytes(const struct lines *ls);
 
+/* Does now what the first address would have to wait for. */
+void lines__prepare(struct lines *ls);
+
 /* The place of an address as linked; what is unknown is left empty. */
 void lines__find(struct lines *ls, uint64_t addr, struct line_place *out);
 void line_place__clear(struct line_place *p);

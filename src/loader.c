@@ -157,6 +157,8 @@ static void load(const struct loader *ld, struct job *j)
 		load_lines(ld->cfg, &j->loaded, &ld->stop);
 	if (!j->err)
 		symfile__load(j->loaded.file);
+	if (j->loaded.lines)
+		lines__prepare(j->loaded.lines);
 }
 
 static void *run(void *arg)

@@ -346,7 +346,7 @@ void symbolizer__free(struct symbolizer *sym)
 	drop_vdso(&sym->vdso);
 	snapshots__free(sym->snapshots);
 	if (!loader__free(sym->loader))
-		return;
+		return; /* NOLINT(clang-analyzer-unix.Malloc): its thread has it */
 	debuginfod__free(sym->cfg.debuginfod);
 	debug_dirs__close(&sym->cfg.dirs);
 	free(sym);
@@ -485,7 +485,7 @@ static void resolve_generated(const struct query *q, struct sym_result *res)
 /* Files that hold generated code have no name, or never had one. */
 static bool may_be_generated(const struct map_entry *e)
 {
-	return e->deleted || strncmp(e->path, "/memfd:", 7) == 0;
+	return e->deleted || (e->path && strncmp(e->path, "/memfd:", 7) == 0);
 }
 
 static void resolve_in(const struct query *q, struct sym_result *res)
