@@ -31,9 +31,6 @@ struct debuginfod {
 	void *(*get_data)(client *c);
 };
 
-/* The library's functions have no context but that of the client. */
-static struct debuginfod *current;
-
 const char *debuginfod__strerror(int err)
 {
 	switch (err) {
@@ -76,6 +73,9 @@ int debuginfod__find(struct debuginfod *d, const uint8_t *id, unsigned int id_le
 	return -ENOSYS;
 }
 #else
+
+/* The library's functions have no context but that of the client. */
+static struct debuginfod *current;
 
 static bool is_safe(const char *path)
 {
