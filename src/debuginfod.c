@@ -73,6 +73,8 @@ int debuginfod__find(struct debuginfod *d, const uint8_t *id, unsigned int id_le
 	return -ENOSYS;
 }
 #else
+/* The library's functions have no context but that of the client. */
+static struct debuginfod *current;
 
 /* The library's functions have no context but that of the client. */
 static struct debuginfod *current;
