@@ -79,6 +79,9 @@ static struct debuginfod *current;
 /* The library's functions have no context but that of the client. */
 static struct debuginfod *current;
 
+/* The library's functions have no context but that of the client. */
+static struct debuginfod *current;
+
 static bool is_safe(const char *path)
 {
 	struct stat st;

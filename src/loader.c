@@ -139,7 +139,8 @@ static struct job *find_job(const struct loader *ld, const struct loader_key *ke
 static void remove_job(struct loader *ld, size_t at)
 {
 	ld->n--;
-	memmove(&ld->jobs[at], &ld->jobs[at + 1], (ld->n - at) * sizeof(ld->jobs[0]));
+	for (; at < ld->n; at++)
+		ld->jobs[at] = ld->jobs[at + 1];
 }
 
 static struct job *next_job(const struct loader *ld)

@@ -325,7 +325,9 @@ struct symbolizer *symbolizer__new(unsigned int flags)
 	sym->snapshots = snapshots__new();
 	sym->loader = loader__new(&sym->cfg);
 	if (!sym->snapshots || !sym->loader) {
-		symbolizer__free(sym);
+		snapshots__free(sym->snapshots);
+		(void)loader__free(sym->loader);
+		free(sym);
 		return NULL;
 	}
 	(void)debug_dirs__add(&sym->cfg.dirs, DEBUGFILE_DIR); /* not everybody has it */
@@ -346,7 +348,7 @@ void symbolizer__free(struct symbolizer *sym)
 	drop_vdso(&sym->vdso);
 	snapshots__free(sym->snapshots);
 	if (!loader__free(sym->loader))
-		return; /* NOLINT(clang-analyzer-unix.Malloc): its thread has it */
+		return; /* its thread has it */
 	debuginfod__free(sym->cfg.debuginfod);
 	debug_dirs__close(&sym->cfg.dirs);
 	free(sym);

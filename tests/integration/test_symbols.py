@@ -19,8 +19,8 @@ import world
 from world import expect, expect_equal
 
 SOURCE = os.path.join(world.HERE, "symbols.c")
-FLAGS = ["-O2", "-D_GNU_SOURCE", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread",
-         "-I", os.path.join(world.ROOT, "tests/sim/include"),
+FLAGS = ["-O2", "-D_GNU_SOURCE", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls",
+         "-pthread", "-I", os.path.join(world.ROOT, "tests/sim/include"),
          "-I", os.path.join(world.ROOT, "include"),
          "-L", world.runtime("mono"), "-lascendcl"]
 
@@ -308,7 +308,8 @@ def generated():
         v, = ended.of("violation")
         os.unlink(perf_map(v["pid"]))
         expect_equal(names(v["stack"])[:4],
-                     ["aclrtFreeHost", "free_plainly", "jit::release with blanks", "free_generated"],
+                     ["aclrtFreeHost", "free_plainly", "jit::release with blanks",
+                      "free_generated"],
                      how)
         # Unknown where the program was gone before its mappings were looked at again.
         where = v["stack"][2]["module"]
