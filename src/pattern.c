@@ -77,9 +77,11 @@ static size_t add_escape(struct pattern *p, const char *s, size_t len)
 	if (!len)
 		return 0;
 	if (s[0] == 'x') {
-		if (len < 3 || hex_digit(s[1]) < 0 || hex_digit(s[2]) < 0)
+		int high = len < 3 ? -1 : hex_digit(s[1]), low = len < 3 ? -1 : hex_digit(s[2]);
+
+		if (high < 0 || low < 0)
 			return 0;
-		p->unit[p->n++] = (uint16_t)(hex_digit(s[1]) << 4 | hex_digit(s[2]));
+		p->unit[p->n++] = (uint16_t)(high * 16 + low);
 		return 3;
 	}
 	if (s[0] == 'u') {

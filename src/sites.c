@@ -442,17 +442,17 @@ static void print_site(struct report_out *o, const struct site *site)
 /* Most violations first, then in the order of the reports. */
 static int compare_sites(const void *a, const void *b)
 {
-	const struct site *x = *(const struct site *const *)a, *y = *(const struct site *const *)b;
+	const struct site *x = a, *y = b;
 
 	if (x->count != y->count)
 		return x->count > y->count ? -1 : 1;
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* An array that the caller frees; NULL where there is nothing. */
-static const struct site **sorted(const struct sites *st, bool folded, size_t *n)
+/* Copies, in an array that the caller frees; NULL where there is nothing. */
+static struct site *sorted(const struct sites *st, bool folded, size_t *n)
 {
-	const struct site **list = calloc(SITES_MAX, sizeof(*list));
+	struct site *list = calloc(SITES_MAX, sizeof(*list));
 	const struct node *node;
 
 	*n = 0;
@@ -460,7 +460,7 @@ static const struct site **sorted(const struct sites *st, bool folded, size_t *n
 		return NULL;
 	TAILQ_FOREACH(node, &st->by_age, age)
 	if (!folded || node->site.count > node->site.printed)
-		list[(*n)++] = &node->site;
+		list[(*n)++] = node->site;
 	if (*n)
 		qsort(list, *n, sizeof(*list), compare_sites);
 	return list;
@@ -468,7 +468,7 @@ static const struct site **sorted(const struct sites *st, bool folded, size_t *n
 
 void sites__print(const struct sites *st, struct report_out *o, bool all)
 {
-	const struct site **list;
+	struct site *list;
 	size_t n, shown;
 
 	if (!st)
@@ -478,7 +478,7 @@ void sites__print(const struct sites *st, struct report_out *o, bool all)
 	if (n)
 		report_out__printf(o, PREFIX "printed once and then counted:\n");
 	for (size_t i = 0; i < shown; i++)
-		print_site(o, list[i]);
+		print_site(o, &list[i]);
 	if (shown < n)
 		report_out__printf(o, PREFIX "  and %zu more sites (-v shows all)\n", n - shown);
 	if (st->forgotten)
@@ -493,14 +493,14 @@ void sites__print(const struct sites *st, struct report_out *o, bool all)
 
 void sites__json(const struct sites *st, struct json *j)
 {
-	const struct site **list;
+	struct site *list;
 	size_t n = 0;
 
 	list = st ? sorted(st, false, &n) : NULL;
 	json__begin_array(j, "sites");
 	for (size_t i = 0; list && i < n; i++) {
 		json__begin_object(j, NULL);
-		put_site(j, list[i]);
+		put_site(j, &list[i]);
 		json__end_object(j);
 	}
 	json__end_array(j);

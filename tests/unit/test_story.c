@@ -12,9 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "enforcement.h"
 #include "json.h"
 #include "report_text.h"
+#include "sites.h"
 #include "story.h"
+#include "suppress_file.h"
 
 #define FREE_TIME 1000000000ULL
 #define US 1000ULL
@@ -32,10 +35,10 @@ struct book {
 	struct stories *st;
 };
 
-static void book_open_as(struct book *b, bool json)
+static void book_open_with(struct book *b, bool json, struct report_cfg cfg)
 {
-	struct report_cfg cfg = { .rules = ACL_RULES_ALL, .window_ns = 1000 * MS };
-
+	cfg.rules = ACL_RULES_ALL;
+	cfg.window_ns = 1000 * MS;
 	*b = (struct book){ .seen = 0 };
 	b->f = open_memstream(&b->text, &b->len);
 	assert_non_null(b->f);
@@ -48,6 +51,11 @@ static void book_open_as(struct book *b, bool json)
 	}
 	b->st = stories__new(&cfg);
 	assert_non_null(b->st);
+}
+
+static void book_open_as(struct book *b, bool json)
+{
+	book_open_with(b, json, (struct report_cfg){ .text = NULL });
 }
 
 static void book_open(struct book *b)
@@ -641,6 +649,123 @@ static void in_json_every_story_ends_with_a_line(void **state)
 	book_close(&b);
 }
 
+/* ---- folding and suppressions ------------------------------------------------ */
+
+static void what_is_folded_is_counted_and_not_told(void **state)
+{
+	struct report_cfg cfg = { .sites = sites__new(), .fold = true };
+	const struct story_counts *n;
+	struct book b;
+
+	(void)state;
+	book_open_with(&b, false, cfg);
+	n = stories__counts(b.st);
+	for (uint64_t i = 1; i <= 10; i++) {
+		report(&b, i, ACL_RULE_FREE_BEFORE_DESTROY);
+		released(&b, i, i > 1 ? 507899 : 0);
+		if (i == 1)
+			assert_int_equal(count(fresh(&b), "ERROR #1 "), 1);
+		else if (i < 10)
+			assert_string_equal(fresh(&b), "");
+	}
+	assert_int_equal(count(fresh(&b), ": 10 times so far, 8 confirmed ("), 1);
+	assert_int_equal(n->n[ACL_RULE_FREE_BEFORE_DESTROY][ACL_LEVEL_ERROR][ACL_EV_CONFIRMED], 9);
+	assert_int_equal(n->n[ACL_RULE_FREE_BEFORE_DESTROY][ACL_LEVEL_ERROR][ACL_EV_CERTAIN], 1);
+	/* the first is followed to its end, of the others nothing waits */
+	assert_int_equal(stories__pending(b.st), 1);
+	destroyed(&b, 5 * MS);
+	assert_int_equal(count(fresh(&b), "#1: "), 1);
+	/* their events are destroyed as well, if they have some of their own: no loss */
+	for (int i = 0; i < 9; i++)
+		destroyed(&b, 5 * MS);
+	assert_int_equal(n->orphans, 0);
+	destroyed(&b, 5 * MS);
+	assert_int_equal(n->orphans, 1);
+	stories__finish(b.st);
+	assert_string_equal(fresh(&b), "");
+	book_close(&b);
+	sites__free(cfg.sites);
+}
+
+static void what_is_suppressed_is_not_among_the_others(void **state)
+{
+	static const char file[] = "{\nrule free-in-flight\nprogram prog\n}\n";
+	struct report_cfg cfg = { .sites = sites__new(), .suppress = suppressions__new() };
+	struct suppress_error error;
+	struct book b;
+
+	(void)state;
+	assert_int_equal(suppress_file__parse(cfg.suppress, "a", file, sizeof(file) - 1, &error),
+			 0);
+	book_open_with(&b, true, cfg);
+	for (uint64_t i = 1; i <= 3; i++) {
+		report(&b, i, ACL_RULE_FREE_IN_FLIGHT);
+		released(&b, i, 507899);
+	}
+	assert_string_equal(fresh(&b), "");
+	assert_int_equal(stories__count(b.st, ACL_LEVEL_ERROR), 0);
+	assert_int_equal(stories__counts(b.st)->orphans, 0);
+	assert_int_equal(stories__pending(b.st), 0);
+	assert_int_equal(cfg.suppress->list[0].hits, 3);
+	assert_int_equal(cfg.suppress->hits[ACL_RULE_FREE_IN_FLIGHT], 3);
+	report(&b, 4, ACL_RULE_FREE_BEFORE_DESTROY);
+	assert_non_null(strstr(fresh(&b), "\"id\":1,"));
+	book_close(&b);
+	sites__free(cfg.sites);
+	suppressions__free(cfg.suppress);
+}
+
+struct asked {
+	unsigned int n;
+	bool suppressed;
+	struct enforcement sent;
+};
+
+static const struct enforcement *ask(void *arg, const struct acl_violation *v, bool suppressed)
+{
+	struct asked *a = arg;
+
+	(void)v;
+	a->n++;
+	a->suppressed = suppressed;
+	return &a->sent;
+}
+
+/* Somebody has to know what was done, and who acts, what is suppressed. */
+static void what_is_acted_upon_is_told_each_time(void **state)
+{
+	static const char file[] = "{\nrule free-before-destroy\n}\n";
+	struct asked a = { .sent = { .act = ACL_ACT_SENT, .sig = 19 } };
+	struct report_cfg cfg = {
+		.sites = sites__new(),
+		.suppress = suppressions__new(),
+		.fold = true,
+		.enforce = ask,
+		.enforce_arg = &a,
+	};
+	struct suppress_error error;
+	struct book b;
+
+	(void)state;
+	assert_int_equal(suppress_file__parse(cfg.suppress, "a", file, sizeof(file) - 1, &error),
+			 0);
+	book_open_with(&b, false, cfg);
+	for (uint64_t i = 1; i <= 3; i++) {
+		report(&b, i, ACL_RULE_FREE_IN_FLIGHT);
+		assert_int_equal(count(fresh(&b), "ERROR #"), 1);
+		assert_int_equal(a.n, i);
+		assert_false(a.suppressed);
+	}
+	a.sent.act = ACL_ACT_LIMITED;
+	report(&b, 4, ACL_RULE_FREE_IN_FLIGHT);
+	assert_string_equal(fresh(&b), "");
+	report(&b, 5, ACL_RULE_FREE_BEFORE_DESTROY);
+	assert_true(a.suppressed);
+	book_close(&b);
+	sites__free(cfg.sites);
+	suppressions__free(cfg.suppress);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -668,6 +793,9 @@ int main(void)
 		cmocka_unit_test(write_errors_are_noticed),
 		cmocka_unit_test(write_errors_of_json_are_noticed),
 		cmocka_unit_test(in_json_every_story_ends_with_a_line),
+		cmocka_unit_test(what_is_folded_is_counted_and_not_told),
+		cmocka_unit_test(what_is_suppressed_is_not_among_the_others),
+		cmocka_unit_test(what_is_acted_upon_is_told_each_time),
 	};
 
 	return cmocka_run_group_tests_name("story", tests, NULL, NULL);
