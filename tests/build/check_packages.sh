@@ -118,10 +118,23 @@ replays() {	# as nobody: that needs no rights
 
 has_manual() {
 	local page
-	for page in aclguard aclguard-run aclguard-watch aclguard-record aclguard-replay aclguard-export aclguard-doctor; do
+	for page in aclguard aclguard-run aclguard-watch aclguard-export aclguard-record \
+		aclguard-replay aclguard-doctor aclguard-control; do
 		inside man -w "$page" && inside man -P cat "$page" | grep -q 'EXIT STATUS' || return 1
 	done
 	inside man -P cat aclguard-run | grep -e '--error-exitcode=N'
+}
+
+# What a node and a fleet need is there, and nothing of it is started at the next boot.
+has_fleet() {
+	inside test -e /usr/lib/systemd/system/aclguard.service &&
+		inside grep -q '^ExecStart=/usr/bin/aclguard export ' \
+			/usr/lib/systemd/system/aclguard.service &&
+		! inside find /etc/systemd /lib/systemd/system -name aclguard.service -path '*.wants/*' |
+			grep . &&
+		inside test -e /usr/share/aclguard/prometheus/alerts.yml \
+			-a -e /usr/share/aclguard/kubernetes/prometheusrule.yaml \
+			-a -e /usr/share/aclguard/grafana/aclguard.json
 }
 
 # As bash-completion does when the command is first completed.
@@ -154,6 +167,7 @@ use() {	# WHICH
 	result "$1: it replays a recording, as nobody" replays
 	result "$1: the manual is there" has_manual
 	result "$1: bash completes" completes
+	result "$1: unit, rules, dashboard and manifests are there" has_fleet
 	if [ -n "$SKIP_BPF" ]; then
 		skip "$1: it catches a violation" 'SKIP_BPF'
 	elif ! inside env LD_LIBRARY_PATH=/opt/sim /opt/sim/pcd_order 1 >/dev/null 2>&1; then
