@@ -71,7 +71,9 @@ def expand(pattern):
 def wrong_resource():
     """The Prometheus operator gets the same rules."""
     path = os.path.join(BUILD, "prometheusrule.yaml")
-    wrong = fails("make", f"BUILD={BUILD}", os.path.relpath(path, ROOT))
+    # as the Makefile calls it
+    target = os.path.relpath(path, ROOT) if path.startswith(ROOT + os.sep) else path
+    wrong = fails("make", f"BUILD={BUILD}", target)
     if wrong:
         return wrong
     groups = [group for file in (RECORDING, ALERTS)
