@@ -563,13 +563,18 @@ int deferred_entry(struct pt_regs *ctx)
 
 /* ---- processes --------------------------------------------------------- */
 
-/* A watched process is gone: its last numbers go up, its key is free. */
-ACL_FN void acl_proc__end(enum acl_rec type, __u32 tgid)
+/*
+ * A watched process is gone: its last numbers go up, its key is free.  Where there is
+ * no room and `may_stay`, user space will come for them when its pidfd tells.
+ */
+ACL_FN void acl_proc__end(enum acl_rec type, __u32 tgid, int may_stay)
 {
 	struct acl_proc *p = bpf_map_lookup_elem(&procs, &tgid);
 	struct acl_gone *g = bpf_ringbuf_reserve(&life, sizeof(*g), 0);
 
 	if (!g) {
+		if (may_stay)
+			return;
 		acl_loss__count(ACL_L_LOG_FULL);
 	} else {
 		acl_head__fill(&g->h, type, p ? p->inc : 0, bpf_ktime_get_ns());
@@ -595,7 +600,7 @@ int on_exec(void *ctx)
 	const struct acl_target fresh = {};
 
 	if (acl_proc__is_told(tgid, t))
-		acl_proc__end(ACL_REC_EXEC, tgid);
+		acl_proc__end(ACL_REC_EXEC, tgid, 0);
 	/* all that the new program does can be seen */
 	if (t) {
 		t->late = 0;
@@ -660,7 +665,7 @@ int on_exit(void *ctx)
 	if (tgid == cfg.self)
 		watcher_gone = 1; /* nobody would continue what is stopped from now on */
 	if (acl_proc__is_told(tgid, bpf_map_lookup_elem(&targets, &tgid)))
-		acl_proc__end(ACL_REC_EXIT, tgid);
+		acl_proc__end(ACL_REC_EXIT, tgid, 1);
 	bpf_map_delete_elem(&targets, &tgid);
 	return 0;
 }
@@ -677,7 +682,7 @@ ACL_FN int acl_task__made(__u32 child)
 	struct acl_fork *r;
 
 	if (bpf_map_lookup_elem(&procs, &child))
-		acl_proc__end(ACL_REC_EXIT, child);
+		acl_proc__end(ACL_REC_EXIT, child, 0);
 	if (!cfg.follow)
 		return 0;
 	t = bpf_map_lookup_elem(&targets, &tgid);

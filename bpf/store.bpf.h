@@ -33,6 +33,7 @@ volatile __u64 complete_since = ~0ULL;
 
 ACL_MAP(procs, __u32, struct acl_proc, ACL_CAP_PROCS);
 ACL_MAP(newborn, __u32, struct acl_proc, 256); /* by tid: procs being put together */
+ACL_MAP(devs, struct acl_key, struct acl_dev, ACL_CAP_DEVS);
 ACL_MAP(threads, __u32, struct acl_thread, ACL_CAP_THREADS);
 ACL_MAP(targets, __u32, struct acl_target, ACL_CAP_TARGETS);
 ACL_MAP(bufs, struct acl_key, struct acl_buf, ACL_CAP_BUFS);
@@ -79,7 +80,7 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 256 * 1024);
+	__uint(max_entries, 512 * 1024);
 } life SEC(".maps");
 
 /* Every call, where they are recorded; the loader makes it larger then. */
@@ -140,6 +141,7 @@ ACL_TABLE(desc, descs, struct acl_desc)
 ACL_TABLE(dead, deads, struct acl_dead)
 ACL_TABLE(range, ranges, struct acl_dead)
 ACL_TABLE(grave, graves, __u64)
+ACL_TABLE(dev, devs, struct acl_dev)
 
 ACL_FN void acl_loss__count(enum acl_loss cause)
 {

@@ -9,7 +9,7 @@
  *   int acl_T__add(env, id, val)           insert, -EEXIST if present
  *   void acl_T__drop(env, id)              remove
  *       for T in buf, copies, event, seen, stream, inherits, name (__u64),
- *       ctx, desc, dead, range (struct acl_dead), grave (__u64)
+ *       ctx, desc, dead, range (struct acl_dead), grave (__u64), dev
  *   int acl_batch__entry(env, f, i, struct acl_enter *)   args 0, 2, 3 of the
  *                                          i-th copy of a batch: dst, src, len
  *   int acl_lock(env, id)                  0, or -EBUSY after a bounded wait
@@ -228,8 +228,10 @@ ACL_FN void acl_machine__leave(struct acl_env *env, struct acl_frame *f, enum ac
 		break;
 	case ACL_R_DEV_RESET_FORCE:
 		if (!ret) {
-			if (acl_dev__valid(f->args[0]))
-				env->proc->dev_refs[acl_dev__index(f->args[0])] = 0;
+			struct acl_dev *d = acl_dev__get(env, (__s32)f->args[0]);
+
+			if (d)
+				d->refs = 0;
 			acl_proc__settle(env, f->args[0], f->pos);
 		}
 		break;

@@ -38,10 +38,19 @@
 #define ACL_UNDO_COVERS (ACL_SEEN_INLINE + ACL_SEEN_MORE + ACL_COVERS_MAX)
 
 /* How many entries each table takes, all processes together: below 64 MiB in sum. */
-#define ACL_CAP_PROCS 1024
+#define ACL_CAP_PROCS 3072
 #define ACL_CAP_THREADS 3072
+#define ACL_CAP_DEVS 4096 /* of all processes */
+/* where what is not used takes no memory */
+#define ACL_CAP_PROCS_SPARSE 16384
+#define ACL_CAP_THREADS_SPARSE 32768
+#define ACL_CAP_DEVS_SPARSE 32768
+#define ACL_CAP_TARGETS_SPARSE 65536
+#define ACL_CAP_STREAMS_SPARSE 32768
+#define ACL_CAP_NAMES_SPARSE 65536
+#define ACL_CAP_CTXS_SPARSE 32768
 #define ACL_CAP_TARGETS 8192
-#define ACL_CAP_TARGETS_ALL 32768 /* where every program that starts has one */
+#define ACL_CAP_TARGETS_ALL 16384 /* where every program that starts has one */
 #define ACL_CAP_BUFS 100352
 #define ACL_CAP_COPIES 4096
 #define ACL_CAP_EVENTS 100352
@@ -342,6 +351,13 @@ struct acl_thread {
 
 #define ACL_COMM_LEN 16 /* TASK_COMM_LEN */
 
+/* A device that a process uses, filed by its number. */
+struct acl_dev {
+	__u64 settled; /* settles the streams of this device */
+	__s32 refs;    /* aclrtSetDevice minus aclrtResetDevice seen */
+	__u32 _pad;
+};
+
 struct acl_proc {
 	__u64 inc;  /* id of this incarnation */
 	__u64 born; /* monotonic time at which it was first seen */
@@ -356,8 +372,6 @@ struct acl_proc {
 	__u8 classes[64];  /* by log2: size classes that were ever used */
 	__u64 settled_all; /* settles the streams of every device */
 	__u64 settled_any; /* the furthest of all: what a stream of an unknown device gets */
-	__u64 settled_dev[ACL_DEVICES_MAX];
-	__s32 dev_refs[ACL_DEVICES_MAX]; /* aclrtSetDevice minus aclrtResetDevice seen */
 	/* totals since the incarnation began; live = made - gone */
 	__u64 bufs_made, bufs_gone;
 	__u64 bytes_made, bytes_gone;
@@ -365,7 +379,8 @@ struct acl_proc {
 	__u64 streams_made, streams_gone;
 	__u64 buried[ACL_GRAVE_KINDS]; /* put into graves, ever */
 	__u64 verdicts;		       /* given, sent or lost */
-	__u64 losses[ACL_L_MAX];
+	__u32 losses[ACL_L_MAX];
+	__u32 _pad3;
 };
 
 #endif /* ACLGUARD_STATE_H */

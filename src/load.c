@@ -26,6 +26,8 @@
 #include "options.h"
 #include "tracefs.h"
 
+#define LIFE_RING_SPARSE (2U << 20) /* bytes */
+
 static char libbpf_last[512]; /* what libbpf last complained of, for one message of ours */
 static bool libbpf_verbose;
 
@@ -103,6 +105,36 @@ static void choose_programs(struct load *ld, const struct kernel *k)
 		bpf_program__set_autoload(ld->skel->progs.multi_entry, false);
 	bpf_program__set_autoload(ld->skel->progs.deferred_entry,
 				  k->uprobe_multi && k->seccomp_risk);
+}
+
+/*
+ * Entries of these are few on most machines and many on some.  Since Linux 6.1 tables
+ * that take their memory as they fill may be used by probes; what has uprobe_multi, of
+ * 6.6, has that, too.  An older kernel would not refuse it, but complain in its log.
+ */
+static void make_sparse(struct load *ld)
+{
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries;
+	} sparse[] = {
+		{ ld->skel->maps.procs, ACL_CAP_PROCS_SPARSE },
+		{ ld->skel->maps.threads, ACL_CAP_THREADS_SPARSE },
+		{ ld->skel->maps.devs, ACL_CAP_DEVS_SPARSE },
+		{ ld->skel->maps.targets, ACL_CAP_TARGETS_SPARSE },
+		{ ld->skel->maps.streams, ACL_CAP_STREAMS_SPARSE },
+		{ ld->skel->maps.names, ACL_CAP_NAMES_SPARSE },
+		{ ld->skel->maps.ctxs, ACL_CAP_CTXS_SPARSE },
+	};
+
+	for (size_t i = 0; i < sizeof(sparse) / sizeof(sparse[0]); i++) {
+		struct bpf_map *map = sparse[i].map;
+
+		bpf_map__set_map_flags(map, bpf_map__map_flags(map) | BPF_F_NO_PREALLOC);
+		bpf_map__set_max_entries(map, sparse[i].entries);
+	}
+	/* they may all start or end at a time */
+	bpf_map__set_max_entries(ld->skel->maps.life, LIFE_RING_SPARSE);
 }
 
 static int fill_entries(struct load *ld)
@@ -217,6 +249,8 @@ int load__open(const struct options *opts, uint32_t suppressible, const struct k
 		return refuse(ACL_EXIT_FAILED, "cannot open the BPF object: %s", strerror(errno));
 	configure(ld, opts, suppressible, &fork_id, &exit_id);
 	choose_programs(ld, k);
+	if (k->uprobe_multi)
+		make_sparse(ld);
 	err = aclguard_bpf__load(ld->skel);
 	if (err)
 		return explain(-err);

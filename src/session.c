@@ -380,6 +380,26 @@ static void tell_began(struct session *s, const struct acl_proc *p)
 	privileges__lower();
 }
 
+/* What the kernel has of a process that is gone, and had no room to tell of. */
+static void take_remains(struct session *s, pid_t pid)
+{
+	uint32_t key = (uint32_t)pid;
+	struct acl_proc p;
+
+	if (bpf_map__lookup_elem(s->skel->maps.procs, &key, sizeof(key), &p, sizeof(p), 0))
+		return;
+	bpf_map__delete_elem(s->skel->maps.procs, &key, sizeof(key), 0);
+	record__exit(s->record, &p, report__now());
+	incarnation__over(s, &p, report__now());
+}
+
+/* Nothing will tell of the end of who was gone before there was a pidfd of it. */
+static void mind_gone(struct session *s, pid_t pid)
+{
+	if (!scope__has(s->scope, pid) && kill(pid, 0) && errno == ESRCH)
+		take_remains(s, pid);
+}
+
 /* A process has called for the first time since it began. */
 static void on_proc(struct session *s, const struct acl_gone *g)
 {
@@ -394,6 +414,13 @@ static void on_proc(struct session *s, const struct acl_gone *g)
 	s->summary.processes++;
 	tell_began(s, &g->proc);
 	look_up(s, (pid_t)key);
+	mind_gone(s, (pid_t)key);
+}
+
+static void on_fork(struct session *s, pid_t child)
+{
+	scope__add(s->scope, child);
+	mind_gone(s, child);
 }
 
 /* As acl_complete() in the kernel has it. */
@@ -430,7 +457,7 @@ static int on_life(void *arg, void *data, size_t size)
 		break;
 	case ACL_REC_FORK:
 		if (size >= sizeof(struct acl_fork))
-			scope__add(s->scope, (pid_t)((const struct acl_fork *)data)->child);
+			on_fork(s, (pid_t)((const struct acl_fork *)data)->child);
 		break;
 	case ACL_REC_LOADER:
 		on_loader(s, h);
@@ -448,17 +475,10 @@ static int on_life(void *arg, void *data, size_t size)
  */
 static void on_pidfd(struct session *s, pid_t pid)
 {
-	uint32_t key = (uint32_t)pid;
-	struct acl_proc p;
-
 	if (!scope__has(s->scope, pid))
 		return;
 	ring_buffer__consume(s->life);
-	if (!bpf_map__lookup_elem(s->skel->maps.procs, &key, sizeof(key), &p, sizeof(p), 0)) {
-		bpf_map__delete_elem(s->skel->maps.procs, &key, sizeof(key), 0);
-		record__exit(s->record, &p, report__now());
-		incarnation__over(s, &p, report__now());
-	}
+	take_remains(s, pid);
 	enforcer__gone(s->enforcer, pid);
 	scope__drop_target(s->scope, pid);
 	symbolizer__forget(s->sym, pid);

@@ -28,7 +28,8 @@
 	X(desc, DESCS, struct acl_desc, ACL_CAP_DESCS)               \
 	X(dead, DEADS, struct acl_dead, ACL_CAP_DEADS)               \
 	X(range, RANGES, struct acl_dead, ACL_CAP_RANGES)            \
-	X(grave, GRAVES, __u64, ACL_CAP_GRAVES)
+	X(grave, GRAVES, __u64, ACL_CAP_GRAVES)                      \
+	X(dev, DEVS, struct acl_dev, ACL_CAP_DEVS)
 
 enum store_table {
 	STORE_THREADS,

@@ -78,11 +78,11 @@ static void sweep_map(const struct sweep *sw, struct bpf_map *map)
 uint64_t sweep__run(struct sweep *sw, uint64_t now)
 {
 	struct bpf_map *const maps[] = {
-		sw->skel->maps.bufs,	sw->skel->maps.copies,	    sw->skel->maps.events,
-		sw->skel->maps.seens,	sw->skel->maps.streams,	    sw->skel->maps.inherits,
-		sw->skel->maps.names,	sw->skel->maps.ctxs,	    sw->skel->maps.descs,
-		sw->skel->maps.deads,	sw->skel->maps.ranges,	    sw->skel->maps.graves,
-		sw->skel->maps.actions, sw->skel->maps.verdicts_of,
+		sw->skel->maps.bufs,  sw->skel->maps.copies,  sw->skel->maps.events,
+		sw->skel->maps.seens, sw->skel->maps.streams, sw->skel->maps.inherits,
+		sw->skel->maps.names, sw->skel->maps.ctxs,    sw->skel->maps.descs,
+		sw->skel->maps.deads, sw->skel->maps.ranges,  sw->skel->maps.graves,
+		sw->skel->maps.devs,  sw->skel->maps.actions, sw->skel->maps.verdicts_of,
 	};
 
 	if (!sw->ndead)

@@ -119,14 +119,27 @@ ACL_FN int acl_dev__valid(__s32 dev)
 	return dev >= 0 && dev < ACL_DEVICES_MAX;
 }
 
-ACL_FN __u32 acl_dev__index(__s32 dev)
+/* That of a valid number, filed if it was not yet; NULL where there is no room. */
+ACL_FN struct acl_dev *acl_dev__of(struct acl_env *env, __s32 dev)
 {
-	return acl_index(dev, ACL_DEVICES_MAX - 1);
+	struct acl_dev *d = acl_dev__get(env, dev);
+	struct acl_dev fresh = { .settled = 0 };
+
+	if (d)
+		return d;
+	acl_dev__add(env, dev, &fresh); /* unless another thread was faster */
+	d = acl_dev__get(env, dev);
+	if (!d) {
+		acl_loss(env, ACL_L_OTHER_FULL);
+		env->proc->suspect[ACL_S_FULL] = 1;
+	}
+	return d;
 }
 
 ACL_OUTLINE void acl_proc__settle(struct acl_env *env, __s32 dev, __u64 pos)
 {
 	struct acl_proc *p = env->proc;
+	struct acl_dev *d;
 
 	if (acl_lock(env, env->inc)) {
 		/* a lost settlement could accuse falsely */
@@ -134,23 +147,31 @@ ACL_OUTLINE void acl_proc__settle(struct acl_env *env, __s32 dev, __u64 pos)
 		p->suspect[ACL_S_RACED] = 1;
 		return;
 	}
-	if (acl_dev__valid(dev))
-		acl_raise(p->settled_dev[acl_dev__index(dev)], pos);
-	else
+	if (!acl_dev__valid(dev)) {
 		acl_raise(p->settled_all, pos);
+	} else {
+		d = acl_dev__of(env, dev);
+		if (d)
+			acl_raise(d->settled, pos);
+	}
 	acl_raise(p->settled_any, pos);
 	acl_unlock(env, env->inc);
 }
 
 /* How far the device of a stream is settled; any device may be an unknown one. */
-ACL_FN __u64 acl_proc__settled(const struct acl_proc *p, __s32 dev)
+ACL_FN __u64 acl_proc__settled(struct acl_env *env, __s32 dev)
 {
+	const struct acl_proc *p = env->proc;
+	const struct acl_dev *d;
 	__u64 pos = p->settled_all;
 
-	if (acl_dev__valid(dev))
-		acl_raise(pos, p->settled_dev[acl_dev__index(dev)]);
-	else
-		acl_raise(pos, p->settled_any);
+	if (pos == p->settled_any)
+		return pos; /* no device is further */
+	if (!acl_dev__valid(dev))
+		return p->settled_any;
+	d = acl_dev__get(env, dev);
+	if (d)
+		acl_raise(pos, d->settled);
 	return pos;
 }
 

@@ -7,7 +7,7 @@ ACL_OUTLINE int acl_copy__is_settled(struct acl_env *env, const struct acl_copy 
 {
 	const struct acl_stream *s = acl_stream__get(env, c->stream);
 
-	return acl_copy__known(c, s, s ? acl_proc__settled(env->proc, s->dev) : 0) == ACL_K_SETTLED;
+	return acl_copy__known(c, s, s ? acl_proc__settled(env, s->dev) : 0) == ACL_K_SETTLED;
 }
 
 #define ACL_NO_SLOT 0xff

@@ -291,7 +291,7 @@ ACL_OUTLINE void acl_event__settles(struct acl_env *env, struct acl_frame *f,
 	if (!e->rec.stream)
 		return;
 	s = acl_stream__get(env, e->rec.stream);
-	if (s && !acl_stream__known(s, env->proc, e->rec.pos))
+	if (s && !acl_stream__known(env, s, e->rec.pos))
 		return;
 	u->c[ACL_SEEN_INLINE + ACL_SEEN_MORE] = e->rec;
 	in = e->rec_inherits ? acl_inherits__get(env, e->id) : 0;

@@ -30,7 +30,7 @@ ACL_OUTLINE void acl_worst__weigh(struct acl_env *env, struct acl_worst *w,
 	s = acl_stream__get(env, c->stream);
 	if (w->sync && acl_stream__on_device(s, env->th))
 		return; /* the call will settle it first */
-	know = acl_copy__known(c, s, s ? acl_proc__settled(env->proc, s->dev) : 0);
+	know = acl_copy__known(c, s, s ? acl_proc__settled(env, s->dev) : 0);
 	if (know == ACL_K_SETTLED)
 		return;
 	w->unsettled++;

@@ -194,22 +194,25 @@ ACL_FN void acl_leave__set_device(struct acl_env *env, __s32 dev)
 {
 	env->th->ctx = acl_token__primary(dev);
 	env->th->dev = dev;
-	if (acl_dev__valid(dev))
-		__sync_fetch_and_add(&env->proc->dev_refs[acl_dev__index(dev)], 1);
+	if (acl_dev__valid(dev)) {
+		struct acl_dev *d = acl_dev__of(env, dev);
+
+		if (d)
+			__sync_fetch_and_add(&d->refs, 1);
+	}
 }
 
 ACL_FN void acl_leave__reset_device(struct acl_env *env, const struct acl_frame *f, __s32 dev)
 {
-	if (!acl_dev__valid(dev)) {
-		acl_proc__settle(env, -1, f->pos);
-		return;
-	}
+	struct acl_dev *d = acl_dev__valid(dev) ? acl_dev__get(env, dev) : 0;
+
 	/* more references seen to be taken than given back: not the last one */
-	if (env->proc->dev_refs[acl_dev__index(dev)] > 1) {
-		__sync_fetch_and_add(&env->proc->dev_refs[acl_dev__index(dev)], -1);
+	if (d && d->refs > 1) {
+		__sync_fetch_and_add(&d->refs, -1);
 		return;
 	}
-	env->proc->dev_refs[acl_dev__index(dev)] = 0;
+	if (d)
+		d->refs = 0;
 	acl_proc__settle(env, dev, f->pos);
 }
 

@@ -100,10 +100,10 @@ ACL_OUTLINE void acl_stream__learn(struct acl_env *env, __u64 id, __u64 pos, enu
 	acl_unlock(env, id);
 }
 
-ACL_FN int acl_stream__known(const struct acl_stream *s, const struct acl_proc *p, __u64 pos)
+ACL_FN int acl_stream__known(struct acl_env *env, const struct acl_stream *s, __u64 pos)
 {
 	return pos <= s->polled || pos <= s->queried || pos <= s->waited || pos <= s->settled ||
-	       pos <= acl_proc__settled(p, s->dev);
+	       pos <= acl_proc__settled(env, s->dev);
 }
 
 /* Is what is submitted to the stream now taken into a graph instead of run? */

@@ -19,10 +19,6 @@
 #include <unistd.h>
 
 #include "aclguard.skel.h"
-#include "exits.h"
-#include "kernel.h"
-#include "load.h"
-#include "options.h"
 
 #define TRY(call)                                                               \
 	do {                                                                    \
@@ -178,40 +174,41 @@ static void start_a_process(void)
 		TRY(-ECHILD);
 }
 
-static int print_programs(void)
+/* One that runs, and one that does not. */
+static void print_programs(struct aclguard_bpf *skel)
 {
-	const struct options opts = { .rules = ACL_RULES_ALL, .window = 1000000000 };
-	struct load ld = { .skel = NULL };
-	struct kernel k;
-	int fd, err;
+	struct bpf_program *prog;
+	struct bpf_link *link;
+	int fd;
 
-	err = kernel__probe(&k);
-	if (!err)
-		err = load__open(&opts, 0, &k, &ld);
-	if (err)
-		return err;
+	bpf_object__for_each_program(prog, skel->obj) bpf_program__set_autoload(
+		prog, prog == skel->progs.on_exec || prog == skel->progs.e_aclrtFreeHost);
+	TRY(aclguard_bpf__load(skel));
+	link = bpf_program__attach(skel->progs.on_exec);
+	if (!link)
+		TRY(-errno);
 	fd = counters__measure_runs();
 	TRY(fd);
 	start_a_process();
 	close(fd);
 	printf("{");
-	TRY(counters__each_program(ld.skel, print_program, NULL));
+	TRY(counters__each_program(skel, print_program, NULL));
 	printf("\"\": null}\n");
-	load__close(&ld);
-	return 0;
+	bpf_link__destroy(link);
 }
 
 int main(int argc, char **argv)
 {
-	struct aclguard_bpf *skel;
+	struct aclguard_bpf *skel = aclguard_bpf__open();
 
-	if (argc == 1)
-		return print_programs();
-	skel = aclguard_bpf__open();
 	if (!skel)
 		TRY(-errno);
-	take_maps(skel, argv[1]);
-	print_counters(skel);
+	if (argc > 1) {
+		take_maps(skel, argv[1]);
+		print_counters(skel);
+	} else {
+		print_programs(skel);
+	}
 	aclguard_bpf__destroy(skel);
 	return 0;
 }
