@@ -125,13 +125,48 @@ def test_death_by_signal():
     expect_equal([end.status for end in ends], [-n for n in signals], "ends")
 
 
+def exit_statuses(cases):
+    """Runs [(what, command, options, wanted status)] and compares."""
+    ends = all_of([world.guarded_command(command, options) for _, command, options, _ in cases],
+                  race="impossible")
+    expect_equal({case[0]: end.status for case, end in zip(cases, ends)},
+                 {case[0]: case[3] for case in cases}, "exit statuses")
+
+
 def test_error_exitcode():
-    """--error-exitcode where an error was reported, else the program's own"""
-    wanted = {("pcd_order",): 42, ("event_pool",): 0, ("signal_exit", "exit", 9): 9,
-              ("pcd_fixed_sync",): 0}
-    ends = all_of([world.guarded_command([world.scenario(name), *args], ["--error-exitcode=42"])
-                   for name, *args in wanted], race="impossible")
-    expect_equal([end.status for end in ends], list(wanted.values()), "exit statuses")
+    """--error-exitcode takes the place of the program's own status where an error was reported"""
+    order = [world.scenario("pcd_order"), 1]
+    ends = [world.scenario("signal_exit"), "exit", 9]
+    asked = ["--error-exitcode=42"]
+    exit_statuses([
+        ("an error", order, asked, 42),
+        ("an error, and a status of its own", world.sh(order, ["exit", 9]), asked, 42),
+        ("an error, and a signal", world.sh(order, ["kill", "-SEGV", "$$"]), asked, 42),
+        ("the greatest one", order, ["--error-exitcode=255"], 255),
+        ("0 is none", world.sh(order, ["exit", 9]), ["--error-exitcode=0"], 9),
+        ("not asked for", world.sh(order, ["exit", 9]), [], 9),
+        ("no error", ends, asked, 9),
+        ("no error, and a signal", world.sh(["kill", "-SEGV", "$$"]), asked, -signal.SIGSEGV),
+    ])
+
+
+def test_no_error_exitcode():
+    """warnings, notes, leaks, and what is suppressed or not wanted, are no errors"""
+    known = world.scratch("known.supp")
+    with open(known, "w", encoding="ascii") as f:
+        f.write("{\n rule free-before-destroy\n"
+                " function aclrtFreeHost\n function release_buffer\n}\n")
+    asked = ["--error-exitcode=42"]
+    order = [world.scenario("pcd_order"), 1]
+    exit_statuses([
+        ("nothing", [world.scenario("pcd_fixed_sync"), 1], asked, 0),
+        ("warnings", [world.scenario("event_pool"), 1], asked, 0),
+        ("a warning by --window", order, [*asked, "--window=1ns"], 0),
+        ("notes", [world.scenario("event_sync_free"), 1], [*asked, "--strict"], 0),
+        ("leaks", [world.scenario("leaks"), 1], asked, 0),
+        ("suppressed", order, [*asked, f"--suppressions={known}"], 0),
+        ("not wanted", order, [*asked, "--rule=-free-before-destroy"], 0),
+    ])
 
 
 # ---- what it reads and writes --------------------------------------------------------
@@ -483,7 +518,8 @@ def test_killed_older():
 def all_tests():
     tests = world.titled(
         test_history_stacks, test_history_of_threads, test_exit_status, test_death_by_signal,
-        test_error_exitcode, test_pipes, test_output_streams, test_stderr, test_output_file, test_pid, test_inheritance,
+        test_error_exitcode, test_no_error_exitcode, test_pipes, test_output_streams,
+        test_stderr, test_output_file, test_pid, test_inheritance,
         test_signals_reach_the_program, test_default_signals, test_terminal, test_control_c,
         test_python, test_script, test_path, test_short_path, test_static, test_background,
         test_killed, test_killed_older)

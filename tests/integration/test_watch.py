@@ -148,6 +148,19 @@ def test_detach():
                                                 line["frees"][0]["buffer"])], "verdicts")
 
 
+def test_error_exitcode():
+    """--error-exitcode: whether an error was reported, not what the target ends with"""
+    wanted = {"cqfd": 42, "csfd": 0}
+    targets = [Steps() for _ in wanted]
+    watches = [Watch("-p", target.pid, "--error-exitcode=42") for target in targets]
+    for target, watch, letters in zip(targets, watches, wanted):
+        watch.wait_for(f"attached to process {target.pid}\\b")
+        target.do(letters)
+        target.finish()
+    expect_equal([watch.finish().status for watch in watches], list(wanted.values()),
+                 "exit statuses")
+
+
 def test_target_exits():
     """when the target ends, watch ends well"""
     target = Steps()
@@ -318,6 +331,7 @@ if __name__ == "__main__":
     world.run_tests(
         [(f"before and after the attachment, {shape}", functools.partial(test_evidence, shape))
          for shape in ("mono", "split", "both")] +
-        world.titled(test_privileges, test_detach, test_target_exits, test_target_killed, test_killed,
+        world.titled(test_privileges, test_detach, test_error_exitcode, test_target_exits,
+                     test_target_killed, test_killed,
                      test_killed_without_uprobe_multi, test_two, test_out_of_scope, test_waiting,
                      test_waiting_in_vain, test_no_wait, test_deleted_library))
