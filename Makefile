@@ -47,7 +47,7 @@ CROSS	  := $(filter-out $(HOST_CPU),$(CPU))
 ifneq ($(CROSS),)
 TOP	  := $(BUILD:%/$(DEB_ARCH)=%)
 override BUILD := $(TOP)/$(DEB_ARCH)
-ifneq ($(filter check check-packages check-unit check-model check-san soak bench demo fuzz lint,$(MAKECMDGOALS)),)
+ifneq ($(filter check check-packages check-unit check-model check-fleet check-san soak bench demo fuzz lint,$(MAKECMDGOALS)),)
 $(error programs for $(CPU) do not run here: no ARCH with $(MAKECMDGOALS))
 endif
 endif
@@ -249,7 +249,7 @@ TESTS_OTHER := $(sort $(wildcard tests/*/test_*.sh tests/*/test_*.py) \
 		 $(shell find tests/integration -maxdepth 1 -type f \
 			\( -perm -u+x -o -name 'test_*' \) 2>/dev/null))
 
-.PHONY: deps check check-unit check-model soak check-san check-objects check-programs bench demo
+.PHONY: deps check check-unit check-model check-fleet soak check-san check-objects check-programs bench demo
 deps:			## install what is missing of tools and libraries (Debian, root)
 	$(Q)sh tests/deps.sh
 
@@ -273,6 +273,11 @@ check-model: all $(LIB) $(SIM_TARGETS)	## compare 100,000 random histories, and 
 
 soak: all $(SIM_TARGETS)	## watch processes that come and go, for SOAK_SECONDS (60) each (root)
 	$(Q)SOAK_SECONDS=$${SOAK_SECONDS:-60} $(TAP) $(sort $(wildcard tests/soak/*.py))
+
+# Needs a quiet machine: numbers are of all who use a runtime.
+check-fleet: all $(SIM_TARGETS)	## what a fleet sees, by a real Prometheus and Alertmanager (root)
+	$(Q)sh tests/deps.sh fleet
+	$(Q)$(TAP) tests/fleet/fleet_check.py
 
 check-san:		## run the unit tests under the address and undefined-behaviour sanitizers
 	$(Q)$(MAKE) SAN=1 check-unit

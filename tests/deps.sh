@@ -4,6 +4,7 @@
 # Installs what building and testing aclguard needs, where that is missing.
 #
 #	tests/deps.sh [build] [test] [lint] [packages]	(default: all four)
+#	tests/deps.sh fleet		what make check-fleet needs besides
 #	tests/deps.sh cross-arm64 | cross-amd64		what builds for a machine of the other kind
 #	tests/deps.sh --libraries	only names the libraries' Debian packages
 #
@@ -62,6 +63,8 @@ needs() {
 	packages cmd groff               groff-base        groff
 	packages cmd mandoc              mandoc            mandoc
 	packages cmd debootstrap         debootstrap       debootstrap
+	fleet  cmd   prometheus          prometheus        golang-github-prometheus
+	fleet  cmd   prometheus-alertmanager prometheus-alertmanager golang-github-prometheus-alertmanager
 	cross-arm64 cmd aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu gcc-aarch64-linux-gnu
 	cross-amd64 cmd x86_64-linux-gnu-gcc gcc-x86-64-linux-gnu gcc-x86_64-linux-gnu
 	END
