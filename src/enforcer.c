@@ -148,10 +148,14 @@ static struct held *find_held(const struct enforcer *e, const struct acl_stopped
 /* The signal is on its way when we hear of it, and the stop at most moments away. */
 static void note_held(struct enforcer *e, const struct acl_stopped_key *key)
 {
+	const struct acl_stopped stop = { .time = report__now() };
 	struct held *h = find_held(e, key);
 	struct place at;
 	int tries = 20;
 
+	/* should it have been taken for an earlier one, and forgotten */
+	bpf_map__update_elem(e->skel->maps.stopped, key, sizeof(*key), &stop, sizeof(stop),
+			     BPF_NOEXIST);
 	while (!read_place(key, &at))
 		if (!tries-- || usleep(200))
 			return;
@@ -213,11 +217,16 @@ void enforcer__adopt_stop(struct enforcer *e, pid_t pid)
 	e->adopted = pid;
 }
 
-void enforcer__returned(struct enforcer *e, pid_t tgid, pid_t tid)
+void enforcer__returned(struct enforcer *e, const struct acl_sequel *q)
 {
-	const struct acl_stopped_key key = { .tgid = (uint32_t)tgid, .tid = (uint32_t)tid };
+	const struct acl_stopped_key key = { .tgid = q->h.tgid, .tid = q->h.tid };
+	struct acl_stopped stop;
 
-	if (e->on)
+	/* it may have been stopped again by now */
+	if (e->on &&
+	    !bpf_map__lookup_elem(e->skel->maps.stopped, &key, sizeof(key), &stop, sizeof(stop),
+				  0) &&
+	    stop.time < q->end)
 		forget_stop(e, &key);
 }
 

@@ -14,6 +14,7 @@
 
 #include "enforcement.h"
 
+struct acl_sequel;
 struct acl_violation;
 struct aclguard_bpf;
 struct enforcer;
@@ -49,7 +50,7 @@ void enforcer__settle(struct enforcer *e);
 /* The filters want the process. */
 void enforcer__confirm(struct enforcer *e, uint64_t inc);
 /* The judged call of a thread has returned, so that it is not stopped there any more. */
-void enforcer__returned(struct enforcer *e, pid_t tgid, pid_t tid);
+void enforcer__returned(struct enforcer *e, const struct acl_sequel *q);
 /* The process has ended, or executes another program. */
 void enforcer__gone(struct enforcer *e, pid_t tgid);
 

@@ -255,8 +255,8 @@ static void on_violation(void *arg, const void *data, size_t size)
 
 	if (size < sizeof(*h))
 		return;
-	if (h->type == ACL_REC_RELEASED)
-		enforcer__returned(s->enforcer, (pid_t)h->tgid, (pid_t)h->tid);
+	if (h->type == ACL_REC_RELEASED && size >= sizeof(struct acl_sequel))
+		enforcer__returned(s->enforcer, data);
 	if (s->discover && !is_wanted(s, data, size)) {
 		if (h->type == ACL_REC_VIOLATION && size >= sizeof(struct acl_violation))
 			dismiss(s, data);
