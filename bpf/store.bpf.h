@@ -375,6 +375,8 @@ ACL_FN void acl_dump__regs(struct acl_dump *d, const struct pt_regs *ctx)
 	const struct user_pt_regs *regs = (const struct user_pt_regs *)ctx;
 
 	d->pc = regs->pc;
+	/* unrolled: the verifier wants to know each register's place beforehand */
+#pragma unroll
 	for (int i = 0; i < 31; i++)
 		d->regs[i] = regs->regs[i];
 	d->regs[ACL_DUMP_SP] = regs->sp;
