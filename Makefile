@@ -305,7 +305,7 @@ FUZZ_SRCS  = $(filter-out src/main.c src/run.c src/watch.c src/record.c src/sess
 	     src/probes.c src/attach.c src/discover.c src/scope.c src/load.c src/kernel.c src/alive.c \
 	     src/sweep.c src/backlog.c src/sampler.c src/canary.c src/counters.c src/options%.c src/enforcer.c \
 	     src/minder.c src/control%.c src/doctor%.c src/export%.c src/events.c src/textfile.c \
-	     src/modules.c,$(wildcard src/*.c))
+	     src/modules.c src/start.c src/usage.c,$(wildcard src/*.c))
 
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard src/*.[ch] include/*.h include/machine/*.h) | $(SKEL)
 	$(call msg,FUZZ,$@)

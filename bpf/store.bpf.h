@@ -451,7 +451,7 @@ ACL_FN void acl_sequel__send(struct acl_env *env, enum acl_rec type, __u64 id, _
 	struct acl_sequel *s = bpf_ringbuf_reserve(&violations, sizeof(*s), 0);
 
 	if (!s) {
-		acl_loss(env, ACL_L_RING_FULL);
+		acl_loss(env, ACL_L_SEQUEL);
 		return;
 	}
 	acl_head__fill(&s->h, type, env->inc, pos);

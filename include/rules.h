@@ -101,7 +101,8 @@ enum acl_suspect {
 	X(MISSED_CREATE, "missed-creations", "objects used whose creation was unseen")     \
 	X(EVICTED, "evicted", "released buffers and destroyed events, to make room")       \
 	X(STACK, "stacks-full", "stacks of calls that led to reports and were not kept")   \
-	X(DUMP, "dumps-full", "stacks to be unwound that found their ring full")
+	X(DUMP, "dumps-full", "stacks to be unwound whose copy found no room")             \
+	X(SEQUEL, "followups-ring-full", "follow-ups that found the violations' ring full")
 
 enum acl_loss {
 #define ACL_LOSS_ENUM(id, name, words) ACL_L_##id,

@@ -18,13 +18,18 @@
 #define WAIT_US 50
 #define WAITS 40
 
+struct slot {
+	uint64_t id; /* 0: none; of two, the later violation's is greater */
+	struct acl_dump *dump;
+};
+
 struct dumps {
 	struct ring_buffer *ring;
-	unsigned int next; /* the oldest, which the next one replaces */
-	struct {
-		uint64_t id; /* 0: none */
-		struct acl_dump *dump;
-	} waiting[DUMPS_WAITING_MAX];
+	uint64_t wanted;  /* id of the violation whose copy is looked for */
+	bool full;	  /* of those of later violations */
+	uint64_t missing; /* id of the last violation whose copy was not found */
+	uint64_t lost;
+	struct slot waiting[DUMPS_WAITING_MAX];
 };
 
 uint8_t dumps__pieces(uint32_t bytes)
@@ -52,23 +57,35 @@ static bool is_sound(const struct acl_dump *d, size_t size)
 	       size >= sizeof(*d) + d->pieces * (size_t)ACL_DUMP_PIECE;
 }
 
+/* An empty slot, or that of the oldest violation. */
+static struct slot *oldest(struct dumps *ds)
+{
+	struct slot *s = &ds->waiting[0];
+
+	for (unsigned int i = 1; i < DUMPS_WAITING_MAX; i++)
+		if (ds->waiting[i].id < s->id)
+			s = &ds->waiting[i];
+	return s;
+}
+
+/* Takes no more from the ring than is needed, and not what would push out later ones. */
 static int on_dump(void *arg, void *data, size_t size)
 {
 	struct dumps *ds = arg;
 	const struct acl_dump *d = data;
-	unsigned int i = ds->next;
+	struct slot *s = oldest(ds);
 
 	if (!is_sound(d, size))
 		return 0;
-	ds->next = (i + 1) % DUMPS_WAITING_MAX;
-	ds->waiting[i].id = 0;
-	if (!ds->waiting[i].dump)
-		ds->waiting[i].dump = malloc(RECORD_MAX);
-	if (!ds->waiting[i].dump)
+	s->id = 0;
+	if (!s->dump)
+		s->dump = malloc(RECORD_MAX);
+	if (!s->dump)
 		return 0;
-	memcpy(ds->waiting[i].dump, d, sizeof(*d) + d->pieces * (size_t)ACL_DUMP_PIECE);
-	ds->waiting[i].id = d->id;
-	return 0;
+	memcpy(s->dump, d, sizeof(*d) + d->pieces * (size_t)ACL_DUMP_PIECE);
+	s->id = d->id;
+	ds->full = oldest(ds)->id > ds->wanted;
+	return d->id == ds->wanted || ds->full ? -ECANCELED : 0;
 }
 
 struct dumps *dumps__new(void)
@@ -105,11 +122,24 @@ const struct acl_dump *dumps__find(struct dumps *ds, uint64_t id)
 	const struct timespec pause = { .tv_nsec = WAIT_US * 1000 };
 	const struct acl_dump *d = look(ds, id);
 
-	for (int i = 0; !d && id && ds->ring && i < WAITS; i++) {
+	if (!d && id == ds->missing)
+		return NULL; /* asked for once more */
+	ds->wanted = id;
+	ds->full = oldest(ds)->id > id;
+	for (int i = 0; !d && !ds->full && id && ds->ring && i < WAITS; i++) {
 		if (i)
 			nanosleep(&pause, NULL);
 		ring_buffer__consume(ds->ring);
 		d = look(ds, id);
 	}
+	if (!d) {
+		ds->missing = id;
+		ds->lost++;
+	}
 	return d;
+}
+
+uint64_t dumps__lost(const struct dumps *ds)
+{
+	return ds ? ds->lost : 0;
 }

@@ -3,7 +3,7 @@
  * The copies of registers and stack that the kernel sends along with violations, on
  * their way to whoever unwinds them.  They have a ring of their own, in which that of
  * a violation is complete before the violation itself; here it waits until it is asked
- * for.  Bounded: the oldest gives way, whose violation is then shown by frame pointers.
+ * for.  Bounded: what finds no room is counted, and its violation shown by frame pointers.
  */
 #ifndef ACLGUARD_DUMPS_H
 #define ACLGUARD_DUMPS_H
@@ -35,5 +35,8 @@ void dumps__free(struct dumps *ds); /* NULL is allowed */
  * call.  NULL: it had to give way, or what was sent makes no sense.
  */
 const struct acl_dump *dumps__find(struct dumps *ds, uint64_t id);
+
+/* How often that was so.  NULL: none were sent. */
+uint64_t dumps__lost(const struct dumps *ds);
 
 #endif /* ACLGUARD_DUMPS_H */

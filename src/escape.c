@@ -121,7 +121,7 @@ static size_t text_unit(const uint8_t *in, size_t len, char unit[16], size_t *un
 	return used;
 }
 
-size_t escape__text(char *out, size_t outsz, const void *in, size_t inlen)
+static size_t escape(char *out, size_t outsz, const void *in, size_t inlen, const char *kept)
 {
 	size_t pos = 0, cut = 0, done = 0, unit_len;
 	const uint8_t *p = in;
@@ -130,7 +130,12 @@ size_t escape__text(char *out, size_t outsz, const void *in, size_t inlen)
 	if (outsz == 0)
 		return 0;
 	while (done < inlen) {
-		done += text_unit(p + done, inlen - done, unit, &unit_len);
+		if (p[done] && strchr(kept, p[done])) {
+			unit[0] = (char)p[done++];
+			unit_len = 1;
+		} else {
+			done += text_unit(p + done, inlen - done, unit, &unit_len);
+		}
 		if (unit_len >= outsz - pos) {
 			/* Too long: back to the last place that leaves room for the mark. */
 			pos = cut;
@@ -147,6 +152,16 @@ size_t escape__text(char *out, size_t outsz, const void *in, size_t inlen)
 	}
 	out[pos] = '\0';
 	return pos;
+}
+
+size_t escape__text(char *out, size_t outsz, const void *in, size_t inlen)
+{
+	return escape(out, outsz, in, inlen, "");
+}
+
+size_t escape__message(char *out, size_t outsz, const void *in, size_t inlen)
+{
+	return escape(out, outsz, in, inlen, "\\\n");
 }
 
 size_t escape__str(char *out, size_t outsz, const char *in)

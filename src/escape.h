@@ -36,7 +36,13 @@ bool escape__printable(uint32_t cp);
  */
 size_t escape__text(char *out, size_t outsz, const void *in, size_t inlen);
 
-/* The same for a NUL-terminated string; NULL gives "". */
+/*
+ * The same for what we say ourselves, where it may hold what somebody typed: backslashes
+ * and newlines are kept, so it is not for text that is read back.
+ */
+size_t escape__message(char *out, size_t outsz, const void *in, size_t inlen);
+
+/* escape__text() of a NUL-terminated string; NULL gives "". */
 size_t escape__str(char *out, size_t outsz, const char *in);
 
 /*

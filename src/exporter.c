@@ -355,7 +355,8 @@ static void render_losses(struct exposition *x, const struct sample *s,
 	exposition__family(x, METRIC_LOST);
 	for (unsigned int i = 0; i < ACL_L_MAX; i++)
 		if (i != ACL_L_EVICTED)
-			render_named(x, acl_loss__name(i), s->losses[i]);
+			render_named(x, acl_loss__name(i),
+				     s->losses[i] + (i == ACL_L_DUMP ? n->lost_dumps : 0));
 	render_named(x, "not-looked-at", n->unlooked);
 	render_named(x, "mapping-records", n->lost_mappings);
 	render_named(x, "unknown-records", n->unknown_records);

@@ -14,6 +14,7 @@
 #include "exits.h"
 #include "record.h"
 #include "rules.h"
+#include "usage.h"
 
 #ifdef ACLGUARD_STATIC /* what had to be left out */
 #define BUILT " (static, left out: " ACLGUARD_STATIC ")"
@@ -76,7 +77,8 @@ static void parse_rules(struct options *opts, const char *arg, struct argp_state
 			if (!strcmp(word + minus, rule_names[i].name))
 				break;
 		if (i == sizeof(rule_names) / sizeof(rule_names[0]))
-			argp_error(state, "unknown rule '%s'; `aclguard --help' lists them", word);
+			usage__error(state, "unknown rule '%s'; `aclguard --help' lists them",
+				     word);
 		else if (minus)
 			except |= rule_names[i].bit;
 		else
@@ -84,7 +86,7 @@ static void parse_rules(struct options *opts, const char *arg, struct argp_state
 	}
 	free(list);
 	if (!only && !except)
-		argp_error(state, "--rule needs the name of a rule");
+		usage__error(state, "--rule needs the name of a rule");
 	opts->rules_given = true;
 	opts->rules = (only ? only : ACL_RULES_ALL) & ~except;
 }
@@ -104,7 +106,7 @@ static uint64_t parse_duration(const char *arg, struct argp_state *state)
 	for (size_t i = 0; end != arg && i < sizeof(units) / sizeof(units[0]); i++)
 		if (!strcmp(end, units[i].unit) && val >= 0 && val * units[i].ns < 9e18)
 			return (uint64_t)(val * units[i].ns);
-	argp_error(state, "'%s' is not a duration; write for instance 500ms, 2s", arg);
+	usage__error(state, "'%s' is not a duration; write for instance 500ms, 2s", arg);
 	return 0;
 }
 
@@ -117,7 +119,7 @@ long options__number(const char *arg, long min, long max, const char *what,
 	errno = 0;
 	val = strtol(arg, &end, 10);
 	if (errno || end == arg || *end || val < min || val > max)
-		argp_error(state, "'%s' is not %s (%ld to %ld)", arg, what, min, max);
+		usage__error(state, "'%s' is not %s (%ld to %ld)", arg, what, min, max);
 	return val;
 }
 
@@ -133,8 +135,9 @@ static uint32_t parse_size(const char *arg, struct argp_state *state)
 		val <<= *end++ == 'K' ? 10 : 20;
 	if (errno || *end || arg[0] == '-' || val < 64UL << 10 || val > 1UL << 30 ||
 	    val & (val - 1))
-		argp_error(state,
-			   "'%s' is not the size of a ring: a power of two from 64K to 1024M", arg);
+		usage__error(state,
+			     "'%s' is not the size of a ring: a power of two from 64K to 1024M",
+			     arg);
 	return (uint32_t)val;
 }
 
@@ -229,7 +232,7 @@ static void parse_stack_bytes(struct options *opts, const char *arg, struct argp
 	}
 	if (errno || *end || end == arg || arg[0] == '-' || val < DUMPS_BYTES_MIN ||
 	    val > DUMPS_BYTES_MAX)
-		argp_error(state, "'%s' is not a part of a stack to copy: 1K to 64K", arg);
+		usage__error(state, "'%s' is not a part of a stack to copy: 1K to 64K", arg);
 	opts->stack_bytes = (uint32_t)val;
 	opts->stack_bytes_given = true;
 }
@@ -240,7 +243,7 @@ static void parse_stacks_how(struct options *opts, const char *arg, struct argp_
 	if (!strncmp(arg, "dwarf,", 6))
 		parse_stack_bytes(opts, arg + 6, state);
 	else if (strcmp(arg, "none") != 0 && strcmp(arg, "fp") != 0 && strcmp(arg, "dwarf") != 0)
-		argp_error(state, "--stacks takes none, fp or dwarf, not '%s'", arg);
+		usage__error(state, "--stacks takes none, fp or dwarf, not '%s'", arg);
 	opts->stacks = strcmp(arg, "none") != 0;
 	opts->dwarf = arg[0] == 'd';
 }
@@ -260,7 +263,7 @@ static error_t parse_stacks(int key, char *arg, struct argp_state *state)
 	}
 	if (key == ARGP_KEY_END) {
 		if (opts->stack_bytes_given && !opts->dwarf)
-			argp_error(state, "--stack-bytes needs --stacks=dwarf");
+			usage__error(state, "--stack-bytes needs --stacks=dwarf");
 		return 0;
 	}
 	if (key == OPT_HISTORY_STACKS) {
@@ -375,7 +378,7 @@ static error_t parse_run(int key, char *arg, struct argp_state *state)
 		(void)arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no program to run");
+		usage__error(state, "no program to run");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -428,17 +431,17 @@ static error_t parse_filter(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPT_COMM:
 		if (!*arg)
-			argp_error(state, "--comm needs a pattern");
+			usage__error(state, "--comm needs a pattern");
 		opts->comm = arg;
 		return 0;
 	case OPT_CONTAINER:
 		if (!*arg || arg[strspn(arg, "0123456789abcdef")])
-			argp_error(state, "'%s' is not the beginning of a container's id", arg);
+			usage__error(state, "'%s' is not the beginning of a container's id", arg);
 		opts->container = arg;
 		return 0;
 	case OPT_CGROUP:
 		if (!*arg)
-			argp_error(state, "--cgroup needs a path");
+			usage__error(state, "--cgroup needs a path");
 		opts->cgroup = arg;
 		return 0;
 	case OPT_UID:
@@ -470,13 +473,13 @@ static error_t init_all(struct options *opts, struct argp_state *state)
 static void check_watch(const struct options *opts, struct argp_state *state)
 {
 	if (!opts->npids && !opts->all)
-		argp_error(state, "no process to watch: give -p PID, or --all");
+		usage__error(state, "no process to watch: give -p PID, or --all");
 	if (opts->npids && opts->all)
-		argp_error(state, "-p PID and --all do not go together");
+		usage__error(state, "-p PID and --all do not go together");
 	if (!opts->all && (opts->comm || opts->container || opts->cgroup || opts->uid_given))
-		argp_error(state, "--comm, --container, --cgroup and --uid need --all");
+		usage__error(state, "--comm, --container, --cgroup and --uid need --all");
 	if (opts->all && !opts->wait)
-		argp_error(state, "--all and --no-wait do not go together");
+		usage__error(state, "--all and --no-wait do not go together");
 }
 
 static error_t parse_watch(int key, char *arg, struct argp_state *state)
@@ -499,7 +502,7 @@ static error_t parse_watch(int key, char *arg, struct argp_state *state)
 		opts->wait = false;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "'%s' is not an option; processes are given as -p PID", arg);
+		usage__error(state, "'%s' is not an option; processes are given as -p PID", arg);
 		return 0;
 	case ARGP_KEY_END:
 		check_watch(opts, state);
@@ -542,11 +545,11 @@ static const struct argp_option record_options[] = {
 static void check_record(const struct options *opts, struct argp_state *state)
 {
 	if (!opts->recording)
-		argp_error(state, "no file to write: give -o FILE");
+		usage__error(state, "no file to write: give -o FILE");
 	if (!opts->npids && !opts->program)
-		argp_error(state, "nothing to record: give a program, or -p PID");
+		usage__error(state, "nothing to record: give a program, or -p PID");
 	if (opts->npids && opts->program)
-		argp_error(state, "a program and -p PID do not go together");
+		usage__error(state, "a program and -p PID do not go together");
 }
 
 static error_t parse_record(int key, char *arg, struct argp_state *state)
@@ -613,11 +616,11 @@ static error_t parse_replay(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (opts->recording)
-			argp_error(state, "one recording at a time");
+			usage__error(state, "one recording at a time");
 		opts->recording = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no recording to replay");
+		usage__error(state, "no recording to replay");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -651,11 +654,11 @@ static error_t parse_export(int key, char *arg, struct argp_state *state)
 		state->child_inputs[5] = opts;
 		return init_all(opts, state);
 	case ARGP_KEY_ARG:
-		argp_error(state, "'%s' is not an option", arg);
+		usage__error(state, "'%s' is not an option", arg);
 		return 0;
 	case ARGP_KEY_END:
 		if (opts->output && !opts->json)
-			argp_error(state, "--output needs --json");
+			usage__error(state, "--output needs --json");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -701,7 +704,7 @@ static error_t parse_doctor(int key, char *arg, struct argp_state *state)
 		opts->json = true;
 		return 0;
 	case ARGP_KEY_ARG:
-		argp_error(state, "'%s' is not an option; processes are given as -p PID", arg);
+		usage__error(state, "'%s' is not an option; processes are given as -p PID", arg);
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -734,11 +737,11 @@ static error_t parse_control(int key, char *arg, struct argp_state *state)
 		else if (!opts->control_command)
 			opts->control_command = arg;
 		else
-			argp_error(state, "one command at a time");
+			usage__error(state, "one command at a time");
 		return 0;
 	case ARGP_KEY_END:
 		if (!opts->control_command)
-			argp_error(state, "give the path of a socket, and a command");
+			usage__error(state, "give the path of a socket, and a command");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -801,7 +804,7 @@ static error_t parse_command(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no command given");
+		usage__error(state, "no command given");
 		return 0;
 	case ARGP_KEY_ARG:
 		break;
@@ -815,7 +818,7 @@ static error_t parse_command(int key, char *arg, struct argp_state *state)
 		}
 	}
 	if (!sub)
-		argp_error(state, "unknown command '%s'", arg);
+		usage__error(state, "unknown command '%s'", arg);
 	/* so that usage messages name the command */
 	if (asprintf(&name, "aclguard %s", arg) < 0)
 		argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "%s", arg);

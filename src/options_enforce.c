@@ -13,6 +13,7 @@
 #include "exits.h"
 #include "names.h"
 #include "options.h"
+#include "usage.h"
 
 _Static_assert(ACL_SIGSTOP == SIGSTOP, "SIGSTOP has another number here");
 
@@ -97,19 +98,20 @@ static void parse_enforce(struct enforce_options *e, const char *arg, struct arg
 	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
 		action = strchr(word, '=');
 		if (!action) {
-			argp_error(state, "--enforce takes RULE=ACTION, not '%s'", word);
+			usage__error(state, "--enforce takes RULE=ACTION, not '%s'", word);
 			break;
 		}
 		*action++ = '\0';
 		rule = acl_rule__find(word);
 		sig = action_signal(action);
 		if (rule < 0)
-			argp_error(state, "unknown rule '%s'; `aclguard --help' lists them", word);
+			usage__error(state, "unknown rule '%s'; `aclguard --help' lists them",
+				     word);
 		else if (sig < 0)
-			argp_error(state,
-				   "unknown action '%s': report, stop, abort, term, kill, or a "
-				   "signal such as SIGUSR1",
-				   action);
+			usage__error(state,
+				     "unknown action '%s': report, stop, abort, term, kill, or a "
+				     "signal such as SIGUSR1",
+				     action);
 		else
 			e->cfg.sig[rule] = (uint8_t)sig;
 	}
@@ -125,12 +127,13 @@ static void check_rule(const struct options *opts, int rule, struct argp_state *
 
 	if (rule == ACL_RULE_EVENT_LEAK || rule == ACL_RULE_HOST_LEAK ||
 	    rule == ACL_RULE_FREE_AFTER_EVENT_SYNC)
-		argp_error(state, "%s is a note, and notes are not acted upon", name);
+		usage__error(state, "%s is a note, and notes are not acted upon", name);
 	if (rule == ACL_RULE_FREE_AFTER_STREAM_QUERY && e->cfg.level > ACL_LEVEL_WARNING)
-		argp_error(state, "%s is a warning: it is acted upon with --enforce-level=warning",
-			   name);
+		usage__error(state,
+			     "%s is a warning: it is acted upon with --enforce-level=warning",
+			     name);
 	if (!(opts->rules & ACL_RULE_BIT(rule)))
-		argp_error(state, "--enforce %s, but --rule leaves it out", name);
+		usage__error(state, "--enforce %s, but --rule leaves it out", name);
 }
 
 static void check(struct options *opts, struct argp_state *state)
@@ -145,11 +148,11 @@ static void check(struct options *opts, struct argp_state *state)
 		check_rule(opts, rule, state);
 	}
 	if (e->on && opts->all && !filtered && !e->all)
-		argp_error(state,
-			   "--enforce with --all acts upon every process of this machine that "
-			   "uses the runtime:\n"
-			   "narrow it by --comm, --container, --cgroup or --uid, or say that it "
-			   "is meant by --enforce-all");
+		usage__error(state,
+			     "--enforce with --all acts upon every process of this machine that "
+			     "uses the runtime:\n"
+			     "narrow it by --comm, --container, --cgroup or --uid, or say that it "
+			     "is meant by --enforce-all");
 	e->cfg.confirm = opts->all && filtered;
 }
 
@@ -166,7 +169,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_LEVEL:
 		if (strcmp(arg, "error") != 0 && strcmp(arg, "warning") != 0)
-			argp_error(state, "--enforce-level takes error or warning, not '%s'", arg);
+			usage__error(state, "--enforce-level takes error or warning, not '%s'",
+				     arg);
 		e->cfg.level = !strcmp(arg, "error") ? ACL_LEVEL_ERROR : ACL_LEVEL_WARNING;
 		return 0;
 	case OPT_SUSPECTED:
@@ -178,8 +182,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_LIMIT:
 		n = strtol(arg, &end, 10);
 		if (end == arg || *end || n < 1 || n > ENFORCE_LIMIT_MAX)
-			argp_error(state, "'%s' is not a number of actions (1 to %d)", arg,
-				   ENFORCE_LIMIT_MAX);
+			usage__error(state, "'%s' is not a number of actions (1 to %d)", arg,
+				     ENFORCE_LIMIT_MAX);
 		e->cfg.limit = (uint32_t)n;
 		return 0;
 	case OPT_DRY_RUN:
@@ -209,9 +213,9 @@ static error_t refuse_all(int key, char *arg, struct argp_state *state)
 	(void)arg;
 	if (key != OPT_ENFORCE)
 		return ARGP_ERR_UNKNOWN;
-	argp_error(state,
-		   "--enforce has nothing to act on in a recording: use it with run, watch or "
-		   "record");
+	usage__error(state,
+		     "--enforce has nothing to act on in a recording: use it with run, watch or "
+		     "record");
 	return 0;
 }
 

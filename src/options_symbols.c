@@ -7,6 +7,7 @@
 
 #include "debuginfod.h"
 #include "exits.h"
+#include "usage.h"
 
 enum {
 	OPT_DEBUG_DIR = 1024,
@@ -29,8 +30,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	switch (key) {
 	case OPT_DEBUG_DIR:
 		if (opts->n_debug_dirs == SYMBOL_OPTIONS_DIRS)
-			argp_error(state, "--debug-dir can be given %d times at most",
-				   SYMBOL_OPTIONS_DIRS);
+			usage__error(state, "--debug-dir can be given %d times at most",
+				     SYMBOL_OPTIONS_DIRS);
 		else
 			opts->debug_dirs[opts->n_debug_dirs++] = arg;
 		return 0;

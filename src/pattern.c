@@ -7,7 +7,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +138,11 @@ int pattern__new(const char *text, size_t len, struct pattern **out)
 void pattern__free(struct pattern *p)
 {
 	free(p);
+}
+
+bool pattern__is_any(const struct pattern *p)
+{
+	return p->n == 1 && p->unit[0] == UNIT_ANY;
 }
 
 /* ---- matching ------------------------------------------------------------ */

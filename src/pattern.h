@@ -7,6 +7,7 @@
 #ifndef ACLGUARD_PATTERN_H
 #define ACLGUARD_PATTERN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,9 @@ struct pattern;
  */
 int pattern__new(const char *text, size_t len, struct pattern **out);
 void pattern__free(struct pattern *p); /* NULL is allowed */
+
+/* Whether it is a mere star. */
+bool pattern__is_any(const struct pattern *p);
 
 /*
  * 1: it matches, 0: it does not, -EBUSY: *steps ran out.  Each comparison takes one

@@ -28,6 +28,7 @@
 #include "exits.h"
 #include "options.h"
 #include "recording.h"
+#include "start.h"
 
 #define ROUND_NS 10000000ULL
 #define ROUND_CALLS 16384 /* in a round, so that violations need not wait for long */
@@ -140,6 +141,8 @@ int record__open(const struct options *opts, struct record **out)
 			      strerror(err));
 	}
 	describe(&h, opts);
+	if (r->created)
+		start__made(r->path);
 	r->file = recorder__new(fd, &h);
 	if (!r->file) {
 		close(fd);

@@ -50,6 +50,7 @@
 #include "scope.h"
 #include "sites.h"
 #include "stacks.h"
+#include "start.h"
 #include "story.h"
 #include "summary.h"
 #include "suppress_file.h"
@@ -766,7 +767,8 @@ static int open_control(struct session *s)
 	return err;
 }
 
-static int open_all(struct session *s)
+/* What takes long, and can be given up at any moment. */
+static int open_programs(struct session *s)
 {
 	int err;
 
@@ -796,6 +798,16 @@ static int open_all(struct session *s)
 		err = load__open(s->opts, s->suppress ? s->suppress->rules : 0, &s->kernel,
 				 &s->load);
 	s->skel = s->load.skel;
+	return err;
+}
+
+static int open_all(struct session *s)
+{
+	int err;
+
+	start__begin();
+	err = open_programs(s);
+	start__end();
 	if (!err) {
 		s->kept.fd = bpf_map__fd(s->skel->maps.stacks);
 		err = enforcer__begin(s->enforcer, s->skel);
@@ -937,6 +949,7 @@ void session__numbers(const struct session *s, struct session_numbers *n)
 		.damaged_records = c->malformed,
 		.orphaned_followups = c->orphans,
 		.unfinished_reports = c->evicted,
+		.lost_dumps = dumps__lost(s->report.dumps),
 		.late_attaches = s->summary.late_attaches,
 		.late_gap = s->summary.late_gap,
 		.libraries = probes__libraries(s->probes),
@@ -979,6 +992,7 @@ static void sum_counters(struct session *s)
 
 	if (!err)
 		err = counters__losses(s->skel, s->summary.losses);
+	s->summary.losses[ACL_L_DUMP] += dumps__lost(s->report.dumps);
 	if (err)
 		say("cannot read what was counted of calls and losses: %s", strerror(-err));
 }

@@ -39,6 +39,7 @@ struct session_numbers {
 	uint64_t damaged_records;
 	uint64_t orphaned_followups;
 	uint64_t unfinished_reports;
+	uint64_t lost_dumps; /* apart from those that the kernel lost */
 	uint64_t late_attaches;
 	uint64_t late_gap;  /* ns */
 	uint64_t libraries; /* with probes in them */

@@ -243,12 +243,12 @@ void acl_verdict__count(struct acl_env *env, __u32 rule, __u32 level, __u32 evid
 }
 
 /* Takes a place in the ring of violations. */
-static bool store__reports(struct acl_env *env)
+static bool store__reports(struct acl_env *env, enum acl_loss otherwise)
 {
 	struct store *st = env__store(env);
 
 	if (st->used[STORE_REPORTS] >= st->limit[STORE_REPORTS]) {
-		acl_loss(env, ACL_L_RING_FULL);
+		acl_loss(env, otherwise);
 		return false;
 	}
 	st->used[STORE_REPORTS]++;
@@ -259,7 +259,7 @@ struct acl_violation *acl_violation__begin(struct acl_env *env)
 {
 	struct acl_violation *v = &env__store(env)->v;
 
-	if (!store__reports(env))
+	if (!store__reports(env, ACL_L_RING_FULL))
 		return NULL;
 	memset(v, 0, offsetof(struct acl_violation, stack));
 	return v;
@@ -291,7 +291,7 @@ void acl_sequel__send(struct acl_env *env, enum acl_rec type, __u64 id, __u16 ca
 		.call = call,
 	};
 
-	if (store__reports(env) && cfg->sequel)
+	if (store__reports(env, ACL_L_SEQUEL) && cfg->sequel)
 		cfg->sequel(cfg->arg, &s);
 }
 

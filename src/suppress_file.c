@@ -3,9 +3,12 @@
 #include "suppress_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "escape.h"
 #include "exits.h"
@@ -13,6 +16,7 @@
 #include "rules.h"
 
 #define WORD_SHOWN 64
+#define IDLE_S 5 /* to wait for what a pipe has next */
 
 /* One line at a time, in or between entries. */
 struct parser {
@@ -82,7 +86,7 @@ static struct word cut(struct word *w, const char *signs)
 
 static const char *shown(char buf[WORD_SHOWN], struct word w)
 {
-	escape__text(buf, WORD_SHOWN, w.s, w.len);
+	escape__message(buf, WORD_SHOWN, w.s, w.len);
 	return buf;
 }
 
@@ -174,6 +178,16 @@ static int add_frame(struct parser *p, struct word key, struct word val)
 	return 0;
 }
 
+static bool says_nothing(const struct suppression *e)
+{
+	if (e->rules != ACL_RULES_ALL || (e->program && !pattern__is_any(e->program)))
+		return false;
+	for (size_t i = 0; i < e->n_frames; i++)
+		if (e->frames[i].kind != SUPPRESS_SKIP && !pattern__is_any(e->frames[i].pattern))
+			return false;
+	return true;
+}
+
 static int add_entry(struct parser *p)
 {
 	struct suppression *list;
@@ -181,8 +195,9 @@ static int add_entry(struct parser *p)
 	p->open = false;
 	if (!p->e.rules)
 		return wrong(p, "the entry that ends here has no rule; `rule *' means all");
-	if (p->e.rules == ACL_RULES_ALL && !p->e.program && !p->e.n_frames)
-		return wrong(p, "the entry that ends here would suppress everything");
+	if (says_nothing(&p->e))
+		return wrong(p, "the entry that ends here would suppress everything: it has to "
+				"name a rule, a program or a frame");
 	if (p->n == SUPPRESS_ENTRIES_MAX)
 		return wrong(p, "more than %d entries", SUPPRESS_ENTRIES_MAX);
 	list = reallocarray(p->list, p->n + 1, sizeof(*list));
@@ -229,14 +244,18 @@ static int in_entry(struct parser *p, struct word line)
 
 static int read_line(struct parser *p, struct word line)
 {
+	struct word rest, head;
 	char buf[WORD_SHOWN];
 
 	p->line++;
 	if (memchr(line.s, '\0', line.len))
 		return wrong(p, "a zero byte: this is no text");
-	line = trim(line);
+	line = rest = trim(line);
 	if (!line.len || line.s[0] == '#')
 		return 0;
+	head = cut(&rest, " \t");
+	if (rest.len && (is(head, "{") || is(head, "}")))
+		return wrong(p, "'%.*s' stands alone on its line", (int)head.len, head.s);
 	if (is(line, "{"))
 		return p->open ? wrong(p, "'{' within an entry that begins in line %u", p->e.line)
 			       : begin_entry(p);
@@ -294,25 +313,46 @@ int suppress_file__parse(struct suppressions *s, const char *file, const char *t
 	return err;
 }
 
-/* The whole of a file, which may be a pipe.  Returns 0 or -errno. */
+/* What can be read now, or soon.  Returns how much, 0 at the end, or -errno. */
+static ssize_t read_soon(int fd, char *to, size_t room)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	do {
+		int ready = poll(&p, 1, IDLE_S * 1000);
+
+		if (!ready)
+			return -ETIMEDOUT;
+		n = ready < 0 ? -1 : read(fd, to, room);
+	} while (n < 0 && (errno == EAGAIN || errno == EINTR));
+	return n < 0 ? -errno : n;
+}
+
+/*
+ * The whole of a file, which may be a pipe: opened without waiting, for a named one that
+ * nobody writes to would never be.  Returns 0 or -errno.
+ */
 static int read_whole(const char *path, char **text, size_t *len)
 {
-	FILE *f = fopen(path, "re");
-	int err = 0;
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	ssize_t n = 0;
 
-	if (!f)
+	if (fd < 0)
 		return -errno;
+	*len = 0;
 	*text = malloc(SUPPRESS_FILE_MAX + 1);
-	errno = 0;
-	*len = *text ? fread(*text, 1, SUPPRESS_FILE_MAX + 1, f) : 0;
 	if (!*text)
-		err = -ENOMEM;
-	else if (ferror(f))
-		err = errno ? -errno : -EIO;
-	else if (*len > SUPPRESS_FILE_MAX)
-		err = -EFBIG;
-	fclose(f);
-	return err;
+		n = -ENOMEM;
+	else
+		do {
+			n = read_soon(fd, *text + *len, SUPPRESS_FILE_MAX + 1 - *len);
+			*len += n > 0 ? (size_t)n : 0;
+		} while (n > 0 && *len <= SUPPRESS_FILE_MAX);
+	close(fd);
+	if (n < 0)
+		return (int)n;
+	return *len > SUPPRESS_FILE_MAX ? -EFBIG : 0;
 }
 
 static int read_file(struct suppressions *s, const char *path)
@@ -323,7 +363,13 @@ static int read_file(struct suppressions *s, const char *path)
 	int err = read_whole(path, &text, &len), status = 0;
 
 	escape__str(name, sizeof(name), path);
-	if (err)
+	if (err == -ETIMEDOUT)
+		status =
+			refuse(ACL_EXIT_USAGE,
+			       "cannot read the suppressions in %s: nothing came for %d s; it is a "
+			       "pipe that nobody writes to, or is not closed",
+			       name, IDLE_S);
+	else if (err)
 		status = refuse(ACL_EXIT_USAGE, "cannot read the suppressions in %s: %s", name,
 				strerror(-err));
 	else if (suppress_file__parse(s, path, text, len, &error))

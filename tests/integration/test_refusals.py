@@ -52,6 +52,7 @@ def test_usage():
                              (["--stacks=dwarf", "--stack-bytes=65K"], "65K.*1K to 64K"),
                              (["--stack-bytes=16K"], "--stacks=dwarf"),
                              (["--stack-depth=65"], "65.*frames.*1 to 64"),
+                             (["--enforce=\x1b[1m\\=kill"], r"unknown rule '\\x1b\[1m\\'"),
                              (["--error-exitcode=256"], "256.*exit status")):
         refused(options, world.USAGE, pattern)
     for options, pattern in (([], "-p PID"), (["-p", "x"], "x.*process id"),

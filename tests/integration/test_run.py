@@ -302,6 +302,18 @@ def test_default_signals():
         world.mentions(ended.err, "0 errors")
 
 
+def test_interrupted_start():
+    """told to end while the programs are loaded, it ends at once and leaves nothing"""
+    for n in signal.SIGTERM, signal.SIGINT:
+        recording, marker = world.scratch("recording"), world.scratch("marker")
+        process = world.start([world.ACLGUARD, "record", "-o", recording, "--", "touch", marker])
+        world.wait_until(lambda: os.path.exists(recording), "that loading begins")
+        process.send_signal(n)
+        ended = world.finish(process, timeout=5)
+        expect_equal((ended.status, ended.err), (-n, b""), "status, and what it said")
+        expect(not os.path.exists(recording) and not os.path.exists(marker), "something is left")
+
+
 def spawn_on_terminal(command):
     pid, master = pty.fork()
     if not pid:
@@ -520,7 +532,8 @@ def all_tests():
         test_history_stacks, test_history_of_threads, test_exit_status, test_death_by_signal,
         test_error_exitcode, test_no_error_exitcode, test_pipes, test_output_streams,
         test_stderr, test_output_file, test_pid, test_inheritance,
-        test_signals_reach_the_program, test_default_signals, test_terminal, test_control_c,
+        test_signals_reach_the_program, test_default_signals, test_interrupted_start,
+        test_terminal, test_control_c,
         test_python, test_script, test_path, test_short_path, test_static, test_background,
         test_killed, test_killed_older)
     for shape in "mono", "split", "both":

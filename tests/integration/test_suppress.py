@@ -6,7 +6,9 @@ that a program chooses reach no output as they are."""
 import functools
 import os
 import re
+import signal
 import subprocess
+import time
 
 import world
 from world import expect, expect_equal
@@ -153,6 +155,39 @@ def wrong_files():
     world.mentions(ended.err, "cannot read the suppressions in /nowhere: No such file")
 
 
+def pipes():
+    """A pipe is read to its end; one that nobody writes to is refused, and can be interrupted"""
+    ours, theirs = os.pipe()
+    process = world.start([world.ACLGUARD, "replay", option(f"/dev/fd/{ours}"), "/dev/null"],
+                          pass_fds=[ours])
+    for text in b"{\nrule *\n", b"program a\n}\n{\n":
+        time.sleep(.3)
+        os.write(theirs, text)
+    os.close(theirs)
+    world.mentions(world.finish(process).err, f"/dev/fd/{ours}:5: .*has no '}}'")
+
+    path, marker = world.scratch("fifo"), world.scratch("marker")
+    os.mkfifo(path)
+    command = [world.ACLGUARD, "run", option(path), "--", "touch", marker]
+    ended = world.run(command)
+    expect_equal(ended.status, world.USAGE, ended.said())
+    world.mentions(ended.err, "nothing came for 5 s")
+    for number in signal.SIGINT, signal.SIGTERM:
+        process = world.start(command)
+        world.wait_until(lambda: has_reader(path), "that the pipe is read")
+        process.send_signal(number)
+        expect_equal(world.finish(process, timeout=4).status, -number, "status")
+    expect(not os.path.exists(marker), "the program was started")
+
+
+def has_reader(path):
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
+
+
 def not_acted_upon():
     """What is suppressed is not acted upon, whether the kernel asks first or not"""
     path = written(*entry("rule free-in-flight", "...", "function main"))
@@ -271,5 +306,5 @@ def hostile_entries():
 
 if __name__ == "__main__":
     world.run_tests(world.titled(generated, by_frames, of_several, leaks, wrong_files,
-                                 not_acted_upon, replayed, hostile_text, hostile_json,
+                                 pipes, not_acted_upon, replayed, hostile_text, hostile_json,
                                  hostile_entries))

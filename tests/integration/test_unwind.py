@@ -248,6 +248,17 @@ def test_options():
     expect_equal(few.functions(), ["aclrtFreeHost", "release_buffer", "deep"], "functions")
 
 
+def test_lost():
+    """as many copies are counted as lost as stacks are said to lack them"""
+    ended = world.guarded([world.scenario("free_in_flight"), 1000],
+                          ["--stacks=dwarf,64K", "--no-fold"], race="certain")
+    without = [v for v in ended.of("violation") if v["stack_end"] == "lost"]
+    lost = ended.summary()["lost"]
+    expect_equal(lost["dumps-full"], len(without), "copies lost")
+    expect(without, "all of them found room")
+    expect_equal(len(ended.of("violation")) + lost["violations-ring-full"], 1000, "violations")
+
+
 def test_text():
     """in words: why a stack is not longer"""
     ended = world.run(world.guarded_command(python(outer("nothing")), ["--stacks=dwarf"]),
@@ -260,5 +271,5 @@ def test_text():
 if __name__ == "__main__":
     world.run_tests(world.titled(
         test_frame_pointers, test_shapes, test_no_table, test_frame_pointer, test_nothing,
-        test_recursion, test_depth, test_places, test_other_stack, test_options, test_text,
-        test_debugger))
+        test_recursion, test_depth, test_places, test_other_stack, test_options, test_lost,
+        test_text, test_debugger))

@@ -79,6 +79,15 @@ static void text_escapes_invalid_utf8(void **state)
 	TEXT("\xff\xfe", "\\xff\\xfe");
 }
 
+static void messages_keep_what_was_typed(void **state)
+{
+	char out[64];
+
+	(void)state;
+	escape__message(out, sizeof(out), "a\\x\n\x1b\0\u202e", 9);
+	assert_string_equal(out, "a\\x\n\\x1b\\x00\\u{202e}");
+}
+
 static void text_truncates_visibly(void **state)
 {
 	char out[16];
@@ -204,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_keeps_what_is_printable),
+		cmocka_unit_test(messages_keep_what_was_typed),
 		cmocka_unit_test(text_escapes_controls),
 		cmocka_unit_test(text_escapes_what_deceives),
 		cmocka_unit_test(text_escapes_invalid_utf8),

@@ -469,6 +469,15 @@ static void a_violation_that_finds_the_ring_full_is_counted(void **state)
 	silent(w);
 	assert_int_equal(lost(w, ACL_L_RING_FULL), 1);
 	assert_int_equal(proc_of(w, TGID)->losses[ACL_L_RING_FULL], 1);
+	assert_int_equal(lost(w, ACL_L_SEQUEL), 0);
+	/* only what became of it is lost */
+	store__limit(w->store, STORE_REPORTS, 1);
+	malloc_host(w, BUF, 4096);
+	copy_h2d(w, BUF, 64, S);
+	free_host(w, BUF);
+	expect(w, FREE_IN_FLIGHT, ERROR, CERTAIN);
+	assert_int_equal(lost(w, ACL_L_RING_FULL), 1);
+	assert_int_equal(lost(w, ACL_L_SEQUEL), 1);
 }
 
 static void descriptors_and_contexts_beyond_the_table_are_counted(void **state)
