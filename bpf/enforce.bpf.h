@@ -142,7 +142,7 @@ ACL_FN int acl_enforce__send(union acl_enforce_scratch *s, __u32 sig)
 ACL_FN int acl_enforce__act(union acl_enforce_scratch *s, __u64 inc, __u32 rule)
 {
 	/* of who is not suppressed, user space takes the number */
-	int ask = !enforce_cfg.dry_run && enforce_cfg.ask >> rule & 1;
+	int ask = enforce_cfg.ask >> rule & 1;
 
 	if (observe_only || watcher_gone)
 		return ACL_ACT_OBSERVING;

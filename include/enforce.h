@@ -22,6 +22,7 @@
 	X(SCOPE, "not-in-scope", "it was not known yet whether the filters want the process")     \
 	X(SUPPRESSED, "suppressed", "a suppression matches")                                      \
 	X(FAILED, "failed", "the signal could not be sent")                                       \
+	X(UNDECIDED, "undecided", "aclguard could not decide in time, and the process went on")   \
 	X(ASKED, "asked", "the process waits, stopped, for the decision")
 
 enum acl_act {

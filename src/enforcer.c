@@ -27,6 +27,10 @@
 #define DECIDED_MAX 64
 #define NUMBERS_TRIED 4096
 
+/* So long a process waits for a decision at most; and how often that is looked after. */
+#define DECIDE_NS 2000000000ULL
+#define LOOK_MS 250
+
 /*
  * A stop reaches all threads of a process at once, but for one that is in the kernel at
  * that moment: who has run so long after was continued.  The other is counted from the
@@ -51,6 +55,7 @@ struct decided {
 	struct acl_stopped_key key;
 	uint64_t inc;
 	uint64_t time; /* of the stop, or shortly before */
+	bool waits;    /* still: the minder has not let it go on */
 };
 
 struct enforcer {
@@ -179,13 +184,14 @@ static bool is_held(const struct enforcer *e, const struct acl_stopped_key *key,
 	       at.pc == h->at.pc;
 }
 
-static void forget_stop(struct enforcer *e, const struct acl_stopped_key *key)
+/* Returns whether it was there still: of us and the minder, only one finds it so. */
+static bool forget_stop(struct enforcer *e, const struct acl_stopped_key *key)
 {
 	struct held *h = find_held(e, key);
 
 	if (h)
 		*h = e->held[--e->n_held];
-	bpf_map__delete_elem(e->skel->maps.stopped, key, sizeof(*key), 0);
+	return !bpf_map__delete_elem(e->skel->maps.stopped, key, sizeof(*key), 0);
 }
 
 struct find {
@@ -356,6 +362,22 @@ static void go_on(const struct enforcer *e, const struct decided *d, bool own)
 	close(fd);
 }
 
+/* Who has asked, and would not be answered any more. */
+static void release(struct enforcer *e, const struct acl_stopped_key *key, uint64_t time)
+{
+	struct decided d = { .key = *key, .time = time };
+	struct acl_proc p;
+
+	if (!forget_stop(e, key))
+		return;
+	if (bpf_map__lookup_elem(e->skel->maps.procs, &key->tgid, sizeof(key->tgid), &p, sizeof(p),
+				 0))
+		return;
+	d.inc = p.inc;
+	if (!enforcer__keeps(e, (pid_t)key->tgid, time, false))
+		go_on(e, &d, true);
+}
+
 /* ---- decisions ------------------------------------------------------------------ */
 
 static bool action__is_young(const struct enforcer *e, struct acl_key *key, uint64_t now)
@@ -396,36 +418,105 @@ static struct acl_stopped_key key_of(const struct acl_violation *v)
 	return (struct acl_stopped_key){ .tgid = v->h.tgid, .tid = v->h.tid };
 }
 
+/* No thread has such a number. */
+static struct acl_stopped_key claim_of(const struct acl_violation *v)
+{
+	return (struct acl_stopped_key){ .tgid = v->h.tgid, .tid = v->h.tid | 1U << 31 };
+}
+
+/* The thread may ask anew already, if it was let go on in between. */
+static bool still_asks(const struct enforcer *e, const struct acl_violation *v)
+{
+	const struct acl_stopped_key key = key_of(v);
+	struct acl_stopped stop;
+
+	return !bpf_map__lookup_elem(e->skel->maps.stopped, &key, sizeof(key), &stop, sizeof(stop),
+				     0) &&
+	       stop.ask && stop.time - v->h.time < DECIDE_NS / 2;
+}
+
+static int put_stop(struct enforcer *e, struct acl_stopped_key key, struct acl_stopped stop)
+{
+	return bpf_map__update_elem(e->skel->maps.stopped, &key, sizeof(key), &stop, sizeof(stop),
+				    BPF_ANY);
+}
+
+/*
+ * Takes the decision from the minder, which otherwise lets the process go on after a
+ * while.  The claim stands in for what the thread has asked, and is as old as now: so the
+ * minder still lets it go on should we be held up, or killed, in the middle.  False:
+ * it has gone on.
+ */
+static bool claim(struct enforcer *e, const struct acl_violation *v)
+{
+	const struct acl_stopped_key key = key_of(v), mine = claim_of(v);
+	int err;
+
+	if (!still_asks(e, v))
+		return false;
+	err = put_stop(e, mine, (struct acl_stopped){ .time = report__now(), .ask = 1 });
+	if (err) { /* no room */
+		release(e, &key, v->h.time);
+		return false;
+	}
+	if (forget_stop(e, &key))
+		return true;
+	forget_stop(e, &mine);
+	return false;
+}
+
+/* It is to stay stopped.  False: it has gone on. */
+static bool keep(struct enforcer *e, const struct acl_violation *v)
+{
+	const struct acl_stopped_key key = key_of(v), mine = claim_of(v);
+	const struct acl_stopped kept = { .time = v->h.time };
+	int err = put_stop(e, key, kept);
+
+	if (!forget_stop(e, &mine)) {
+		forget_stop(e, &key);
+		return false;
+	}
+	if (err)
+		put_stop(e, key, kept);
+	return true;
+}
+
+/* What has been claimed. */
 static void let_go(struct enforcer *e, const struct acl_violation *v)
 {
 	if (e->n == DECIDED_MAX)
 		enforcer__settle(e);
 	e->decided[e->n++] = (struct decided){
-		.key = key_of(v),
+		.key = claim_of(v),
 		.inc = v->h.inc,
 		.time = v->h.time,
 	};
 }
 
+/* A dry run decides the same, and only then does something else. */
+static enum acl_act choose(struct enforcer *e, const struct acl_violation *v, bool suppressed)
+{
+	if (suppressed)
+		return ACL_ACT_SUPPRESSED;
+	if (e->counts.observing)
+		return ACL_ACT_OBSERVING;
+	return take_action(e, v->h.inc) ? ACL_ACT_SENT : ACL_ACT_LIMITED;
+}
+
 /* It waits for what is decided here. */
 static void answer(struct enforcer *e, const struct acl_violation *v, bool suppressed)
 {
-	const struct acl_stopped kept = { .time = v->h.time };
-	const struct acl_stopped_key key = key_of(v);
 	struct enforcement *now = &e->last;
 	int err;
 
-	if (suppressed)
-		now->act = ACL_ACT_SUPPRESSED;
-	else if (e->counts.observing)
-		now->act = ACL_ACT_OBSERVING;
-	else if (!take_action(e, v->h.inc))
-		now->act = ACL_ACT_LIMITED;
-	else
-		now->act = ACL_ACT_SENT;
+	if (!claim(e, v)) {
+		now->act = suppressed ? ACL_ACT_SUPPRESSED : ACL_ACT_UNDECIDED;
+		return;
+	}
+	now->act = choose(e, v, suppressed);
 	if (now->act == ACL_ACT_SENT && now->sig == SIGSTOP) {
-		bpf_map__update_elem(e->skel->maps.stopped, &key, sizeof(key), &kept, sizeof(kept),
-				     BPF_EXIST);
+		if (!keep(e, v))
+			now->act = ACL_ACT_UNDECIDED;
 		return;
 	}
 	if (now->act == ACL_ACT_SENT) {
@@ -449,6 +540,19 @@ static void look(struct enforcer *e, const struct acl_violation *v)
 	e->last.evasion = enforcement__evasion(&st, e->last.sig);
 }
 
+/* Nothing waits for it, but it is counted as if something did. */
+static enum acl_act choose_dry(struct enforcer *e, const struct acl_violation *v, bool suppressed)
+{
+	enum acl_act act = choose(e, v, suppressed);
+
+	return act == ACL_ACT_SENT ? ACL_ACT_DRY_RUN : act;
+}
+
+static bool is_left_to_us(const struct enforcer *e, unsigned int rule)
+{
+	return e->on && e->skel->rodata->enforce_cfg.ask & ACL_RULE_BIT(rule);
+}
+
 const struct enforcement *enforcer__decide(void *arg, const struct acl_violation *v,
 					   bool suppressed)
 {
@@ -462,6 +566,8 @@ const struct enforcement *enforcer__decide(void *arg, const struct acl_violation
 	};
 	if (e->last.act == ACL_ACT_ASKED)
 		answer(e, v, suppressed);
+	else if (e->last.act == ACL_ACT_DRY_RUN && is_left_to_us(e, v->rule))
+		e->last.act = choose_dry(e, v, suppressed);
 	else if (suppressed && e->last.act != ACL_ACT_SENT && e->last.act != ACL_ACT_NONE)
 		e->last.act = ACL_ACT_SUPPRESSED;
 	if (e->last.act == ACL_ACT_SENT)
@@ -479,7 +585,7 @@ const struct enforcement *enforcer__decide(void *arg, const struct acl_violation
 
 void enforcer__dismiss(struct enforcer *e, const struct acl_violation *v)
 {
-	if (v->enforced.act == ACL_ACT_ASKED)
+	if (v->enforced.act == ACL_ACT_ASKED && claim(e, v))
 		let_go(e, v);
 }
 
@@ -494,14 +600,14 @@ static bool is_decided_again(const struct enforcer *e, unsigned int nr)
 void enforcer__settle(struct enforcer *e)
 {
 	for (unsigned int i = 0; i < e->n; i++)
-		forget_stop(e, &e->decided[i].key);
+		e->decided[i].waits = forget_stop(e, &e->decided[i].key);
 	for (unsigned int i = 0; i < e->n; i++) {
 		const struct decided *d = &e->decided[i];
 		pid_t pid = (pid_t)d->key.tgid;
 		bool own = e->adopted == pid || is_decided_again(e, i);
 
 		/* another thread of it may have been stopped to stay so, or still wait */
-		if (!enforcer__keeps(e, pid, d->time, false))
+		if (d->waits && !enforcer__keeps(e, pid, d->time, false))
 			go_on(e, d, own);
 	}
 	e->n = 0;
@@ -522,7 +628,7 @@ void enforcer__confirm(struct enforcer *e, uint64_t inc)
 
 bool enforcer__observe(struct enforcer *e, bool observe)
 {
-	if (!e->on)
+	if (!e->on || e->counts.observing == observe)
 		return false;
 	e->skel->bss->observe_only = observe;
 	e->counts.observing = observe;
@@ -534,28 +640,26 @@ const struct enforce_counts *enforcer__counts(const struct enforcer *e)
 	return &e->counts;
 }
 
-/* Who has asked, and would not be answered any more. */
-static void release(struct enforcer *e, const struct acl_stopped_key *key, uint64_t time)
-{
-	struct decided d = { .key = *key, .time = time };
-	struct acl_proc p;
-
-	forget_stop(e, key);
-	if (bpf_map__lookup_elem(e->skel->maps.procs, &key->tgid, sizeof(key->tgid), &p, sizeof(p),
-				 0))
-		return;
-	d.inc = p.inc;
-	if (!enforcer__keeps(e, (pid_t)key->tgid, time, false))
-		go_on(e, &d, true);
-}
-
-static void release_all(struct enforcer *e)
+/* Who was stopped before that time. */
+static void release_before(struct enforcer *e, uint64_t time)
 {
 	struct list *l = list_stops(e, 0, true);
 
 	for (size_t i = 0; l && i < l->n; i++)
-		release(e, &l->keys[i], l->times[i]);
+		if (l->times[i] < time)
+			release(e, &l->keys[i], l->times[i]);
 	free(l);
+}
+
+static void release_all(struct enforcer *e)
+{
+	release_before(e, UINT64_MAX);
+}
+
+/* In the minder, while we live: we may be stopped ourselves, or starved. */
+static void look_after(void *arg)
+{
+	release_before(arg, report__now() - DECIDE_NS);
 }
 
 /* In the minder, when we are gone: who was asking just then is waited for as well. */
@@ -576,11 +680,18 @@ int enforcer__begin(struct enforcer *e, struct aclguard_bpf *skel)
 		bpf_map__fd(skel->maps.procs),
 	};
 
+	const struct minder_fns fns = {
+		.look = look_after,
+		.look_ms = LOOK_MS,
+		.outlive = outlive,
+		.arg = e,
+	};
+
 	e->skel = skel;
 	e->on = e->opts->enforce.on;
-	if (!e->on || !skel->rodata->enforce_cfg.ask)
+	if (!e->on || !skel->rodata->enforce_cfg.ask || e->opts->enforce.cfg.dry_run)
 		return 0;
-	return minder__start(&e->minder, files, sizeof(files) / sizeof(files[0]), outlive, e);
+	return minder__start(&e->minder, files, sizeof(files) / sizeof(files[0]), &fns);
 }
 
 void enforcer__free(struct enforcer *e)

@@ -28,7 +28,8 @@ void enforcer__configure(struct aclguard_bpf *skel, const struct options *opts,
 struct enforcer *enforcer__new(const struct options *opts);
 /*
  * The BPF side is loaded; it has to outlive the enforcer.  Where processes may wait for
- * decisions, a minder is started that lets them go on should we be killed.  0 or -errno.
+ * decisions, a minder is started that lets them go on should we be killed, or held up for
+ * longer than 2 s.  0 or -errno.
  */
 int enforcer__begin(struct enforcer *e, struct aclguard_bpf *skel);
 /* Nothing more is begun; what was is still to be decided and told. */
@@ -65,7 +66,7 @@ void enforcer__adopt_stop(struct enforcer *e, pid_t pid);
 /* How many processes are stopped by enforcement now. */
 unsigned int enforcer__held(const struct enforcer *e);
 
-/* Switches it off, or on again; at once.  False where nothing is enforced anyway. */
+/* Switches it off, or on again; at once.  False where that changes nothing. */
 bool enforcer__observe(struct enforcer *e, bool observe);
 const struct enforce_counts *enforcer__counts(const struct enforcer *e);
 

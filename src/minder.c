@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -38,26 +39,40 @@ static void close_others(const int *files, size_t n)
 	closedir(dir);
 }
 
-static void mind(const int *files, size_t n, int alive, void (*fn)(void *arg), void *arg)
+/* Returns whether we have said that nothing is to be done any more. */
+static bool wait_for_end(int alive, const struct minder_fns *fns)
 {
-	sigset_t all;
+	struct pollfd p = { .fd = alive, .events = POLLIN };
 	ssize_t done;
 	char byte;
+	int ready;
+
+	do {
+		ready = poll(&p, 1, fns->look_ms);
+		if (!ready)
+			fns->look(fns->arg);
+	} while (!ready || (ready < 0 && errno == EINTR));
+	do
+		done = read(alive, &byte, 1);
+	while (done < 0 && errno == EINTR);
+	return done == 1;
+}
+
+static void mind(const int *files, size_t n, int alive, const struct minder_fns *fns)
+{
+	sigset_t all;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	setsid();
 	prctl(PR_SET_NAME, "aclguard-minder");
 	close_others(files, n);
-	do
-		done = read(alive, &byte, 1);
-	while (done < 0 && errno == EINTR);
-	if (done != 1)
-		fn(arg);
+	if (!wait_for_end(alive, fns))
+		fns->outlive(fns->arg);
 	_exit(0);
 }
 
-int minder__start(struct minder *m, const int *files, size_t n, void (*fn)(void *arg), void *arg)
+int minder__start(struct minder *m, const int *files, size_t n, const struct minder_fns *fns)
 {
 	int keep[MINDER_FILES_MAX + 1], ends[2];
 	pid_t pid;
@@ -71,7 +86,7 @@ int minder__start(struct minder *m, const int *files, size_t n, void (*fn)(void 
 	keep[n] = ends[0];
 	pid = fork();
 	if (!pid)
-		mind(keep, n + 1, ends[0], fn, arg);
+		mind(keep, n + 1, ends[0], fns);
 	close(ends[0]);
 	if (pid < 0) {
 		close(ends[1]);
