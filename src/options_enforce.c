@@ -88,14 +88,23 @@ static int action_signal(const char *action)
 	return options_enforce__signal(action);
 }
 
+static void set_action(struct enforce_options *e, int rule, int sig, struct argp_state *state)
+{
+	if (e->named & ACL_RULE_BIT(rule) && e->cfg.sig[rule] != sig)
+		usage__error(state, "--enforce names %s twice, with different actions",
+			     acl_rule__name((unsigned int)rule));
+	e->named |= ACL_RULE_BIT(rule);
+	e->cfg.sig[rule] = (uint8_t)sig;
+}
+
 static void parse_enforce(struct enforce_options *e, const char *arg, struct argp_state *state)
 {
-	char *list = strdup(arg), *save = NULL, *word, *action;
+	char *list = strdup(arg), *rest = list, *word, *action;
 	int rule, sig;
 
 	if (!list)
 		argp_failure(state, ACL_EXIT_FAILED, ENOMEM, "--enforce");
-	for (word = strtok_r(list, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+	while ((word = strsep(&rest, ","))) {
 		action = strchr(word, '=');
 		if (!action) {
 			usage__error(state, "--enforce takes RULE=ACTION, not '%s'", word);
@@ -113,7 +122,7 @@ static void parse_enforce(struct enforce_options *e, const char *arg, struct arg
 				     "signal such as SIGUSR1",
 				     action);
 		else
-			e->cfg.sig[rule] = (uint8_t)sig;
+			set_action(e, rule, sig, state);
 	}
 	free(list);
 }
@@ -136,6 +145,25 @@ static void check_rule(const struct options *opts, int rule, struct argp_state *
 		usage__error(state, "--enforce %s, but --rule leaves it out", name);
 }
 
+/* What would silently have no effect. */
+static void check_needs(const struct options *opts, struct argp_state *state)
+{
+	const struct enforce_options *e = &opts->enforce;
+
+	if (!e->on && e->needs)
+		usage__error(state,
+			     "%s has no effect without --enforce=RULE=ACTION, with another action "
+			     "than report",
+			     e->needs);
+	/* the daemon's unit names its socket whatever the options, and it says its status */
+	if (!e->on && e->control && opts->command != COMMAND_EXPORT)
+		usage__error(state,
+			     "--control has nothing to switch without --enforce=RULE=ACTION, with "
+			     "another action than report");
+	if (e->all && !opts->all)
+		usage__error(state, "--enforce-all has no effect without --all");
+}
+
 static void check(struct options *opts, struct argp_state *state)
 {
 	struct enforce_options *e = &opts->enforce;
@@ -147,6 +175,7 @@ static void check(struct options *opts, struct argp_state *state)
 		e->on = true;
 		check_rule(opts, rule, state);
 	}
+	check_needs(opts, state);
 	if (e->on && opts->all && !filtered && !e->all)
 		usage__error(state,
 			     "--enforce with --all acts upon every process of this machine that "
@@ -171,12 +200,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (strcmp(arg, "error") != 0 && strcmp(arg, "warning") != 0)
 			usage__error(state, "--enforce-level takes error or warning, not '%s'",
 				     arg);
+		e->needs = "--enforce-level";
 		e->cfg.level = !strcmp(arg, "error") ? ACL_LEVEL_ERROR : ACL_LEVEL_WARNING;
 		return 0;
 	case OPT_SUSPECTED:
+		e->needs = "--enforce-suspected";
 		e->cfg.suspected = 1;
 		return 0;
 	case OPT_ALL:
+		e->needs = "--enforce-all";
 		e->all = true;
 		return 0;
 	case OPT_LIMIT:
@@ -184,9 +216,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (end == arg || *end || n < 1 || n > ENFORCE_LIMIT_MAX)
 			usage__error(state, "'%s' is not a number of actions (1 to %d)", arg,
 				     ENFORCE_LIMIT_MAX);
+		e->needs = "--enforce-limit";
 		e->cfg.limit = (uint32_t)n;
 		return 0;
 	case OPT_DRY_RUN:
+		e->needs = "--enforce-dry-run";
 		e->cfg.dry_run = 1;
 		return 0;
 	case OPT_CONTROL:

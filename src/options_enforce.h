@@ -7,6 +7,7 @@
 #define ACLGUARD_OPTIONS_ENFORCE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "enforce.h"
 
@@ -19,6 +20,8 @@ struct enforce_options {
 	bool on;		    /* there is a rule with a signal */
 	struct acl_enforce_cfg cfg; /* `ask` and `confirm` come later */
 	bool all;		    /* --enforce-all */
+	uint32_t named;		    /* mask of ACL_RULE_BIT() */
+	const char *needs;	    /* an option that does nothing by itself; NULL: none */
 	const char *control;	    /* path of a socket; NULL: none */
 };
 
