@@ -11,15 +11,22 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "exits.h"
+#include "report_text.h"
 
 #define ANSWER_MS 10000
 
+/* What is readable, where it is not the client of that number. */
+#define LISTENER CONTROL_CLIENTS_MAX
+#define TIMER (CONTROL_CLIENTS_MAX + 1)
+
 struct client {
-	int fd; /* -1: unused */
+	int fd;		/* -1: unused */
+	uint64_t since; /* its last line, or it, has come: monotonic ns */
 	size_t len;
 	char line[CONTROL_LINE_MAX];
 };
@@ -27,7 +34,7 @@ struct client {
 struct control {
 	control_fn fn;
 	void *arg;
-	int epoll, listener;
+	int epoll, listener, timer;
 	struct sockaddr_un addr;
 	dev_t dev; /* of the socket's file, so that no other is removed */
 	ino_t ino;
@@ -110,7 +117,13 @@ static int start_listening(struct control *c)
 	}
 	if (listen(c->listener, CONTROL_CLIENTS_MAX))
 		return -errno;
-	return watch(c, c->listener, CONTROL_CLIENTS_MAX);
+	return watch(c, c->listener, LISTENER);
+}
+
+static int start_timer(struct control *c)
+{
+	c->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	return c->timer < 0 ? -errno : watch(c, c->timer, TIMER);
 }
 
 static const char *why_not(int err)
@@ -135,10 +148,13 @@ int control__new(const char *path, control_fn fn, void *arg, struct control **ou
 	c->fn = fn;
 	c->arg = arg;
 	c->listener = -1;
+	c->timer = -1;
 	for (int i = 0; i < CONTROL_CLIENTS_MAX; i++)
 		c->clients[i].fd = -1;
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	err = c->epoll < 0 ? -errno : fill_addr(&c->addr, path);
+	if (!err)
+		err = start_timer(c);
 	if (!err)
 		err = start_listening(c);
 	if (err) {
@@ -169,6 +185,8 @@ void control__free(struct control *c)
 		drop(&c->clients[i]);
 	if (c->listener >= 0)
 		close(c->listener);
+	if (c->timer >= 0)
+		close(c->timer);
 	if (c->epoll >= 0)
 		close(c->epoll);
 	free(c);
@@ -188,25 +206,6 @@ static bool may_ask(int fd)
 
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) &&
 	       (who.uid == 0 || who.uid == geteuid());
-}
-
-static void welcome(struct control *c)
-{
-	int fd = accept4(c->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-	for (unsigned int i = 0; fd >= 0 && i < CONTROL_CLIENTS_MAX; i++) {
-		struct client *cl = &c->clients[i];
-
-		if (cl->fd >= 0)
-			continue;
-		if (!may_ask(fd) || watch(c, fd, i))
-			break;
-		cl->fd = fd;
-		cl->len = 0;
-		return;
-	}
-	if (fd >= 0)
-		close(fd);
 }
 
 /* Returns whether the client took it. */
@@ -235,7 +234,9 @@ static void hear(struct control *c, struct client *cl)
 	cl->len += (size_t)n;
 	while ((nl = memchr(cl->line, '\n', cl->len))) {
 		*nl = '\0';
-		if (!answer(c, cl, cl->line)) {
+		cl->since = report__now();
+		/* a command of which only the beginning would be seen is none */
+		if (!answer(c, cl, strlen(cl->line) == (size_t)(nl - cl->line) ? cl->line : "")) {
 			drop(cl);
 			return;
 		}
@@ -246,17 +247,93 @@ static void hear(struct control *c, struct client *cl)
 		drop(cl);
 }
 
+/* Who has been silent longest; NULL: there is nobody. */
+static struct client *find_oldest(struct control *c)
+{
+	struct client *oldest = NULL;
+
+	for (struct client *cl = c->clients; cl < c->clients + CONTROL_CLIENTS_MAX; cl++)
+		if (cl->fd >= 0 && (!oldest || cl->since < oldest->since))
+			oldest = cl;
+	return oldest;
+}
+
+static struct client *find_place(struct control *c)
+{
+	struct client *cl;
+
+	for (cl = c->clients; cl < c->clients + CONTROL_CLIENTS_MAX; cl++)
+		if (cl->fd < 0)
+			return cl;
+	/* its line may have come just now */
+	cl = find_oldest(c);
+	hear(c, cl);
+	cl = cl->fd < 0 ? cl : find_oldest(c);
+	drop(cl);
+	return cl;
+}
+
+static void send_away(int fd)
+{
+	static const char no[] = "error not permitted\n";
+
+	/* who does not take it is sent away all the same */
+	if (send(fd, no, sizeof(no) - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+		shutdown(fd, SHUT_RDWR);
+	close(fd);
+}
+
+static void welcome(struct control *c)
+{
+	int fd = accept4(c->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	struct client *cl;
+
+	if (fd < 0)
+		return;
+	if (!may_ask(fd)) {
+		send_away(fd);
+		return;
+	}
+	cl = find_place(c);
+	if (watch(c, fd, (unsigned int)(cl - c->clients))) {
+		close(fd);
+		return;
+	}
+	cl->fd = fd;
+	cl->len = 0;
+	cl->since = report__now();
+}
+
+/* Drops who is silent for too long, and has us called when the next one is. */
+static void tidy(struct control *c)
+{
+	struct itimerspec when = {};
+	uint64_t now = report__now(), left;
+	struct client *cl;
+
+	while ((cl = find_oldest(c)) && now - cl->since >= CONTROL_IDLE_NS)
+		drop(cl);
+	if (cl) {
+		left = cl->since + CONTROL_IDLE_NS - now;
+		when.it_value.tv_sec = (time_t)(left / 1000000000);
+		when.it_value.tv_nsec = (long)(left % 1000000000);
+	}
+	/* that it is set anew also takes back that it is readable */
+	timerfd_settime(c->timer, 0, &when, NULL);
+}
+
 void control__run(struct control *c)
 {
-	struct epoll_event evs[CONTROL_CLIENTS_MAX + 1];
-	int n = epoll_wait(c->epoll, evs, CONTROL_CLIENTS_MAX + 1, 0);
+	struct epoll_event evs[CONTROL_CLIENTS_MAX + 2];
+	int n = epoll_wait(c->epoll, evs, CONTROL_CLIENTS_MAX + 2, 0);
 
-	for (int i = 0; i < n; i++) {
-		if (evs[i].data.u32 == CONTROL_CLIENTS_MAX)
-			welcome(c);
-		else if (c->clients[evs[i].data.u32].fd >= 0)
+	for (int i = 0; i < n; i++)
+		if (evs[i].data.u32 < CONTROL_CLIENTS_MAX && c->clients[evs[i].data.u32].fd >= 0)
 			hear(c, &c->clients[evs[i].data.u32]);
-	}
+	for (int i = 0; i < n; i++)
+		if (evs[i].data.u32 == LISTENER)
+			welcome(c);
+	tidy(c);
 }
 
 /* ---- the other side --------------------------------------------------------- */
@@ -304,7 +381,10 @@ int control__ask(const char *path, const char *command, char *answer, size_t n)
 	fd = connect_to(&addr, 0);
 	if (fd < 0)
 		return fd;
-	err = send(fd, line, (size_t)len, MSG_NOSIGNAL) == len ? receive(fd, answer, n) : -errno;
+	/* who is not permitted is told so, and may not be heard any more */
+	err = send(fd, line, (size_t)len, MSG_NOSIGNAL) == len || errno == EPIPE
+		      ? receive(fd, answer, n)
+		      : -errno;
 	close(fd);
 	return err;
 }

@@ -4,8 +4,8 @@
  * the answer, which begins with "ok" or "error".  The socket is its owner's alone, and
  * who connects has to be root or the user that aclguard runs as.
  *
- * Nothing blocks: a client that does not read its answers, sends too long a line, or is
- * one too many is dropped.
+ * Nothing blocks: a client that does not read its answers, sends too long a line, or none
+ * for a while, is dropped; so is who has been silent longest when there is one too many.
  */
 #ifndef ACLGUARD_CONTROL_H
 #define ACLGUARD_CONTROL_H
@@ -14,7 +14,8 @@
 #include <stddef.h>
 
 #define CONTROL_CLIENTS_MAX 8
-#define CONTROL_LINE_MAX 512 /* bytes of a command or an answer, newline and all */
+#define CONTROL_IDLE_NS 2000000000ULL /* that a client may be without a whole line */
+#define CONTROL_LINE_MAX 512	      /* bytes of a command or an answer, newline and all */
 
 struct control;
 
