@@ -17,6 +17,7 @@ import time
 
 import test_watch
 import world
+from test_refusals import become_nobody, open_folder
 from test_watch import Steps, Watch
 from world import expect, expect_equal
 
@@ -398,6 +399,45 @@ def test_asked_of_the_dead():
     watch.process.stderr.close()
 
 
+def test_asked_of_the_stopped():
+    """who waits for the decision of an aclguard that is stopped goes on after 2 s; it is told"""
+    for action in "kill", "stop":
+        culprit, watch = asking(suppressions("nobody"), *enforce(action))
+        started = time.monotonic()
+        expect_equal(culprit.answer(), "f", "answer")
+        expect(1 < time.monotonic() - started < 10, "it waited", time.monotonic() - started)
+        # the next one is another matter, though the first one is not decided yet
+        culprit.do("dcq")
+        culprit.tell("f")
+        wait_stopped(culprit.pid)
+        watch.process.send_signal(signal.SIGCONT)
+        if action == "stop":
+            watch.wait_for("is stopped in thread")
+            culprit.resume()
+            expect_equal(culprit.answer(), "f", "answer in the end")
+            culprit.do("d")
+            culprit.finish()
+        else:
+            expect_equal(world.finish(culprit.process).status, -signal.SIGKILL, "end")
+        ended = watch.finish()
+        expect_equal(actions(ended), [(action, "undecided"), (action, "sent")], "actions")
+        expect_equal(outcomes(ended), {"undecided": 1, "sent": 1}, "outcomes")
+        expect_equal(culprit.counts.frees(), 1 + (action == "stop"), "bodies that ran")
+
+
+def test_suppressed_dry_run():
+    """a dry run leaves the limit alone where a real run would"""
+    culprit = Culprit()
+    watch = watching([culprit], suppressions("aclrtFreeHost", "release_buffer"),
+                     *enforce("kill", "--enforce-limit=1", "--enforce-dry-run"))
+    culprit.do("cqfd" * 3)
+    culprit.finish()
+    expect_equal(outcomes(watch.finish()), {"suppressed": 3}, "outcomes")
+    ended = world.guarded(culprits_command(3, 1), [
+        suppressions("nobody"), *enforce("kill", "--enforce-limit=1", "--enforce-dry-run")])
+    expect_equal(outcomes(ended), {"dry-run": 1, "limited": 2}, "outcomes where none matches")
+
+
 def test_another_stop():
     """a stop that somebody else has sent meanwhile is not lifted"""
     culprit, watch = asking(suppressions("aclrtFreeHost"), *enforce("kill"))
@@ -458,6 +498,16 @@ def test_refusals():
         (["run", "--enforce=stop", "--", "true"], "RULE=ACTION"),
         (["run", *enforce("stop", "--enforce-limit=0"), "--", "true"], "1 to 1000"),
         (["run", *enforce("stop", "--enforce-level=note"), "--", "true"], "error or warning"),
+        (["run", "--enforce=", "--", "true"], "RULE=ACTION, not ''"),
+        (["run", *enforce("stop,"), "--", "true"], "RULE=ACTION, not ''"),
+        (["run", *enforce("stop"), *enforce("kill"), "--", "true"], "twice"),
+        (["run", *enforce(f"report,{RULE}=kill"), "--", "true"], "twice"),
+        (["run", *enforce("stop", "--enforce-all"), "--", "true"], "without --all"),
+        (["run", "--control=/nowhere", "--", "true"], "--control has nothing to switch"),
+        (["run", *enforce("report", "--enforce-limit=2"), "--", "true"], "another action"),
+        *((["run", option, "--", "true"], option.partition("=")[0] + " has no effect")
+          for option in ("--enforce-limit=2", "--enforce-dry-run", "--enforce-level=error",
+                         "--enforce-suspected", "--enforce-all")),
         (["replay", *enforce("stop"), "file"], "nothing to act on"),
         (["control", "/nowhere"], "a command"),
     ]
@@ -507,7 +557,8 @@ def test_switch():
     watch = watching([culprit], *enforce("stop"), f"--control={path}")
     expect_equal(os.stat(path).st_mode & 0o777, 0o600, "mode of the socket")
     expect_equal(ask(path, "status"), (0, "ok enforcing, 0 stopped"), "status")
-    expect_equal(ask(path, "observe"), (0, "ok observing, 0 stopped"), "switched off")
+    for _ in range(2):      # which the report tells once
+        expect_equal(ask(path, "observe"), (0, "ok observing, 0 stopped"), "switched off")
     culprit.do("cqfd")
     expect_equal(ask(path, "enforce"), (0, "ok enforcing, 0 stopped, switched-off 1"),
                  "switched on")
@@ -537,6 +588,22 @@ def test_switch():
     expect_equal(ask(path, "status")[0], world.FAILED, "status without anybody to ask")
 
 
+def connect_to(path):
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(path)
+    client.settimeout(world.PATIENCE)
+    return client
+
+
+def told(client):
+    """All that it is told until it is dropped."""
+    answer = b""
+    with contextlib.suppress(ConnectionResetError):
+        while more := client.recv(4096):
+            answer += more
+    return answer
+
+
 def test_control_clients():
     """clients that are silent, many or rude hold up nothing; only an abandoned socket is taken"""
     path = world.scratch("socket")
@@ -552,20 +619,21 @@ def test_control_clients():
     process = world.start(world.guarded_command(
         ["sleep", 100], [*enforce("stop"), f"--control={path}"]))
     world.wait_until(lambda: ask(path, "status")[0] == 0, "an answer")
-    crowd = []
-    for _ in range(20):
-        client = socket.socket(socket.AF_UNIX)
-        client.connect(path)
-        crowd.append(client)
+    crowd = [connect_to(path) for _ in range(20)]
+    expect_equal(ask(path, "status")[0], 0, "status while others are silent")
     with contextlib.suppress(OSError):
-        crowd[0].sendall(b"x" * 100000)
-    crowd[1].sendall(b"stat")
-    crowd[1].sendall(b"us\nstatus\n")
-    crowd[1].settimeout(world.PATIENCE)
-    answer = b""
-    while answer.count(b"\n") < 2:
-        answer += crowd[1].recv(4096)
-    expect_equal(answer, b"ok enforcing, 0 stopped\n" * 2, "answers to two commands")
+        crowd[-1].sendall(b"x" * 100000)
+    client = connect_to(path)
+    client.sendall(b"stat")
+    client.sendall(b"us\nstatus\nstatus\0junk\n")
+    expect_equal([line.split()[0] for line in told(client).splitlines()],
+                 [b"ok", b"ok", b"error"], "answers until it is silent for too long")
+    expect_equal([told(c) for c in crowd], [b""] * len(crowd), "answers to the silent")
+    ours = os.path.join(open_folder(world.ACLGUARD), "aclguard")
+    os.chmod(path, 0o666)
+    ended = world.run([ours, "control", path, "observe"], preexec_fn=become_nobody, cwd="/")
+    expect_equal((ended.status, ended.err), (world.FAILED, b"aclguard: error not permitted\n"),
+                 "another user")
     second = world.run(world.guarded_command(["true"], [*enforce("stop"), f"--control={path}"]))
     world.mentions(second.err, "another aclguard listens there")
     for client in crowd:
@@ -703,7 +771,8 @@ def all_tests():
              for action in chosen]
     return tests + world.titled(
         test_gdb, test_threads_stop, test_threads_abort, test_limit, test_evaded, test_dry_run,
-        test_suppressed, test_asked, test_asked_of_the_dead, test_another_stop,
+        test_suppressed, test_asked, test_asked_of_the_dead,
+        test_asked_of_the_stopped, test_suppressed_dry_run, test_another_stop,
         test_report_only, test_suspected, test_at_return, test_scope, test_refusals,
         test_namespace_init, test_switch, test_control_clients, test_run, test_loader_stops,
         test_run_ends,
