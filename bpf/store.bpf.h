@@ -348,59 +348,28 @@ ACL_FN struct acl_violation *acl_violation__begin(struct acl_env *env)
 	return v;
 }
 
-#if defined(__TARGET_ARCH_x86)
-ACL_FN void acl_dump__regs(struct acl_dump *d, const struct pt_regs *ctx)
-{
-	d->pc = ctx->rip;
-	d->regs[0] = ctx->rax;
-	d->regs[1] = ctx->rdx;
-	d->regs[2] = ctx->rcx;
-	d->regs[3] = ctx->rbx;
-	d->regs[4] = ctx->rsi;
-	d->regs[5] = ctx->rdi;
-	d->regs[6] = ctx->rbp;
-	d->regs[7] = ctx->rsp;
-	d->regs[8] = ctx->r8;
-	d->regs[9] = ctx->r9;
-	d->regs[10] = ctx->r10;
-	d->regs[11] = ctx->r11;
-	d->regs[12] = ctx->r12;
-	d->regs[13] = ctx->r13;
-	d->regs[14] = ctx->r14;
-	d->regs[15] = ctx->r15;
-}
-#else
-ACL_FN void acl_dump__regs(struct acl_dump *d, const struct pt_regs *ctx)
-{
-	const struct user_pt_regs *regs = (const struct user_pt_regs *)ctx;
-
-	d->pc = regs->pc;
-	/* unrolled: the verifier wants to know each register's place beforehand */
-#pragma unroll
-	for (int i = 0; i < 31; i++)
-		d->regs[i] = regs->regs[i];
-	d->regs[ACL_DUMP_SP] = regs->sp;
-}
-#endif
-
 /*
  * Registers and stack for unwinding in user space.  A read that meets one byte that
  * is not there fails as a whole, so the stack is read in pieces that lie in one page
  * each: what follows its end, or was never touched, costs no other piece.  Sizes are
  * constants to the verifier, for the configuration is read-only data.
+ *
+ * Not static, and given the address of the registers as a number: so the verifier
+ * looks at it once, not on each of a thousand ways that lead to a violation.
  */
-static __attribute__((noinline)) int acl_dump__send(struct pt_regs *ctx, __u64 inc, __u64 id)
+__attribute__((noinline)) int acl_dump__send(__u64 regs, __u64 inc, __u64 id)
 {
-	__u64 base = PT_REGS_SP(ctx) & ~(ACL_DUMP_PIECE - 1ULL);
 	struct acl_dump *d;
+	__u64 base;
 
 	d = bpf_ringbuf_reserve(&dumps, sizeof(*d) + cfg.pieces * ACL_DUMP_PIECE, 0);
 	if (!d)
 		return 0;
 	acl_head__fill(&d->h, ACL_REC_DUMP, inc, bpf_ktime_get_ns());
 	d->id = id;
-	acl_dump__regs(d, ctx);
+	bpf_probe_read_kernel(d->words, sizeof(d->words), (void *)regs);
 	d->pieces = cfg.pieces;
+	base = d->words[ACL_DUMP_SP] & ~(ACL_DUMP_PIECE - 1ULL);
 	for (int i = 0; i < ACL_DUMP_PIECES_MAX; i++) {
 		if (i >= cfg.pieces)
 			break;
@@ -409,6 +378,20 @@ static __attribute__((noinline)) int acl_dump__send(struct pt_regs *ctx, __u64 i
 	}
 	bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);
 	return 1;
+}
+
+/* Before the violation, whose reader then finds it. */
+ACL_FN void acl_violation__dump(struct acl_env *env, struct acl_violation *v)
+{
+	__u64 regs = 0;
+
+	if (!cfg.pieces)
+		return;
+	bpf_probe_read_kernel(&regs, sizeof(regs), &env->ctx);
+	if (acl_dump__send(regs, v->h.inc, v->id))
+		v->h.more = ACL_HAS_DUMP;
+	else
+		acl_loss(env, ACL_L_DUMP);
 }
 
 /*
@@ -433,13 +416,7 @@ ACL_FN void acl_violation__end(struct acl_env *env, struct acl_violation *v)
 		len = bpf_get_stack(ctx, v->stack, cfg.frames * sizeof(v->stack[0]),
 				    BPF_F_USER_STACK);
 	}
-	/* before the violation, whose reader then finds it */
-	if (cfg.pieces) {
-		if (acl_dump__send(ctx, v->h.inc, v->id))
-			v->h.more = ACL_HAS_DUMP;
-		else
-			acl_loss(env, ACL_L_DUMP);
-	}
+	acl_violation__dump(env, v);
 	v->stack_len = len;
 	acl_enforce(env, v);
 	bpf_ringbuf_submit(v, BPF_RB_FORCE_WAKEUP);

@@ -23,12 +23,15 @@ _Static_assert(ACL_CAP_STACKS <= 0xffff, "a stack takes two, its number plus 1")
 /* A copy of a stack is made of pieces, each of which was readable or not. */
 #define ACL_DUMP_PIECE 4096
 #define ACL_DUMP_PIECES_MAX 17 /* 64 KiB, and what lies below the stack pointer in its piece */
+/* Of struct pt_regs, whose layout is ABI: registers by their place in it. */
 #if defined(__aarch64__) || defined(__TARGET_ARCH_arm64)
-#define ACL_DUMP_REGS 32 /* x0 to x30, sp */
+#define ACL_DUMP_WORDS 33 /* x0 to x30, sp, pc */
 #define ACL_DUMP_SP 31
+#define ACL_DUMP_PC 32
 #else
-#define ACL_DUMP_REGS 16 /* rax rdx rcx rbx rsi rdi rbp rsp r8 to r15 */
-#define ACL_DUMP_SP 7
+#define ACL_DUMP_WORDS 21 /* from r15 to ss */
+#define ACL_DUMP_SP 19
+#define ACL_DUMP_PC 16
 #endif
 
 enum acl_rec {
@@ -127,9 +130,8 @@ struct acl_violation {
 struct acl_dump {
 	struct acl_head h;
 	__u64 id; /* of the violation */
-	__u64 pc;
-	__u64 regs[ACL_DUMP_REGS]; /* by the numbers that DWARF gives them */
-	__u32 pieces;		   /* of the stack that follow, from that of the stack pointer up */
+	__u64 words[ACL_DUMP_WORDS];
+	__u32 pieces; /* of the stack that follow, from that of the stack pointer up */
 	__s8 err[ACL_DUMP_PIECES_MAX]; /* of each: 0, or it could not be read */
 	__u8 _pad[3];
 	__u8 stack[];

@@ -30,10 +30,18 @@
 #define REG_RET 16
 #define REGS_KEPT 0xf048U /* rbx, rbp, r12 to r15 */
 #endif
-#define REG_SP ACL_DUMP_SP
+#define REG_SP UNWIND_SP
 
 /* Linux gives user space no more, unless it asks; above are signatures and tags. */
 #define ADDRESS_BITS 48
+
+#if defined(__aarch64__)
+const uint8_t unwind_words[UNWIND_REGS] = { 0,	1,  2,	3,  4,	5,  6,	7,  8,	9,  10,
+					    11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+					    22, 23, 24, 25, 26, 27, 28, 29, 30, 31 };
+#else
+const uint8_t unwind_words[UNWIND_REGS] = { 10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0 };
+#endif
 
 struct unwinder {
 	struct symbolizer *sym;
@@ -58,7 +66,7 @@ struct walk {
 static int read_stack(void *arg, uint64_t addr, void *buf, size_t n)
 {
 	const struct acl_dump *d = ((struct walk *)arg)->d;
-	uint64_t base = d->regs[REG_SP] & ~(ACL_DUMP_PIECE - 1ULL);
+	uint64_t base = d->words[ACL_DUMP_SP] & ~(ACL_DUMP_PIECE - 1ULL);
 	uint64_t from = addr - base, size = d->pieces * (uint64_t)ACL_DUMP_PIECE;
 
 	if (from >= size || n > size - from)
@@ -285,14 +293,15 @@ void unwinder__walk(struct unwinder *uw, const struct acl_dump *d, bool at_retur
 	struct walk w = {
 		.uw = uw,
 		.d = d,
-		.pc = d->pc,
+		.pc = d->words[ACL_DUMP_PC],
 		.is_return = at_return,
-		.known = (1ULL << ACL_DUMP_REGS) - 1,
+		.known = (1ULL << UNWIND_REGS) - 1,
 		.out = out,
 	};
 	unsigned int room = sizeof(out->addr) / sizeof(out->addr[0]);
 
-	memcpy(w.regs, d->regs, sizeof(d->regs));
+	for (unsigned int i = 0; i < UNWIND_REGS; i++)
+		w.regs[i] = d->words[unwind_words[i]];
 	out->n = 0;
 	if (max > room)
 		max = room;

@@ -39,6 +39,16 @@ struct unwind {
 	uint64_t end_addr; /* that of the frame at which it ended */
 };
 
+/* Registers by the numbers that DWARF gives them: their places in acl_dump.words. */
+#if defined(__aarch64__)
+#define UNWIND_REGS 32 /* x0 to x30, sp */
+#define UNWIND_SP 31
+#else
+#define UNWIND_REGS 16 /* rax rdx rcx rbx rsi rdi rbp rsp r8 to r15 */
+#define UNWIND_SP 7
+#endif
+extern const uint8_t unwind_words[UNWIND_REGS];
+
 struct symbolizer;
 struct unwinder;
 

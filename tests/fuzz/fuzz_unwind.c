@@ -68,17 +68,17 @@ static void try_walk(uint64_t addr)
 	struct unwind out;
 	uint64_t word;
 
-	dump->regs[ACL_DUMP_SP] = 0x7f0000000000 + addr % ACL_DUMP_PIECE;
+	memcpy(dump->words, dump->stack, sizeof(dump->words));
+	dump->words[ACL_DUMP_SP] = 0x7f0000000000 + addr % ACL_DUMP_PIECE;
 	for (size_t i = 0; i + 16 <= STACK_LEN; i += 16) {
 		memcpy(&word, dump->stack + i, sizeof(word));
 		word = (i % 32 ? (uint64_t)&LLVMFuzzerTestOneInput : (uint64_t)&qsort) +
 		       word % 4096;
 		memcpy(dump->stack + i, &word, sizeof(word));
-		word = dump->regs[ACL_DUMP_SP] + dump->stack[i + 8];
+		word = dump->words[ACL_DUMP_SP] + dump->stack[i + 8];
 		memcpy(dump->stack + i + 8, &word, sizeof(word));
 	}
-	memcpy(dump->regs, dump->stack, ACL_DUMP_SP * sizeof(dump->regs[0]));
-	dump->pc = (uint64_t)&qsort + addr % 4096;
+	dump->words[ACL_DUMP_PC] = (uint64_t)&qsort + addr % 4096;
 	unwinder__walk(uw, dump, addr & 1, ACL_STACK_MAX, &out);
 	if (!out.n || out.n > ACL_STACK_MAX || out.end >= UNWIND_END_MAX)
 		abort();

@@ -38,24 +38,24 @@ struct world {
 static void copy_registers(struct acl_dump *d, const ucontext_t *uc)
 {
 #if defined(__aarch64__)
-	d->pc = uc->uc_mcontext.pc;
-	memcpy(d->regs, uc->uc_mcontext.regs, 31 * sizeof(d->regs[0]));
-	d->regs[31] = uc->uc_mcontext.sp;
+	memcpy(d->words, uc->uc_mcontext.regs, 31 * sizeof(d->words[0]));
+	d->words[ACL_DUMP_SP] = uc->uc_mcontext.sp;
+	d->words[ACL_DUMP_PC] = uc->uc_mcontext.pc;
 #else
 	static const int order[] = { REG_RAX, REG_RDX, REG_RCX, REG_RBX, REG_RSI, REG_RDI,
 				     REG_RBP, REG_RSP, REG_R8,	REG_R9,	 REG_R10, REG_R11,
 				     REG_R12, REG_R13, REG_R14, REG_R15 };
 
-	d->pc = (uint64_t)uc->uc_mcontext.gregs[REG_RIP];
-	for (int i = 0; i < ACL_DUMP_REGS; i++)
-		d->regs[i] = (uint64_t)uc->uc_mcontext.gregs[order[i]];
+	for (int i = 0; i < UNWIND_REGS; i++)
+		d->words[unwind_words[i]] = (uint64_t)uc->uc_mcontext.gregs[order[i]];
+	d->words[ACL_DUMP_PC] = (uint64_t)uc->uc_mcontext.gregs[REG_RIP];
 #endif
 }
 
 /* As the kernel does it: what lies beyond the stack cannot be read. */
 static void copy_stack(struct acl_dump *d)
 {
-	uint64_t base = d->regs[ACL_DUMP_SP] & ~(ACL_DUMP_PIECE - 1ULL);
+	uint64_t base = d->words[ACL_DUMP_SP] & ~(ACL_DUMP_PIECE - 1ULL);
 	int mem = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
 
 	assert_true(mem >= 0);
@@ -185,7 +185,7 @@ static void no_code_is_an_end(void **state)
 	struct world *w = *state;
 
 	take(w, 1);
-	w->d->pc = 0x10;
+	w->d->words[ACL_DUMP_PC] = 0x10;
 	walk(w, ACL_STACK_MAX);
 	assert_int_equal(w->out.end, UNWIND_NO_CODE);
 	assert_int_equal(w->out.n, 1);
@@ -199,12 +199,12 @@ static void the_caller_is_known_at_the_entry(void **state)
 	uint64_t ret = (uintptr_t)w->theirs;
 
 	take(w, 1);
-	w->d->pc = (uintptr_t)w->d; /* no function at all */
+	w->d->words[ACL_DUMP_PC] = (uintptr_t)w->d; /* no function at all */
 	ret = (uintptr_t)w->theirs[2];
 #if defined(__aarch64__)
-	w->d->regs[30] = ret;
+	w->d->words[30] = ret;
 #else
-	memcpy(w->d->stack + w->d->regs[ACL_DUMP_SP] % ACL_DUMP_PIECE, &ret, sizeof(ret));
+	memcpy(w->d->stack + w->d->words[ACL_DUMP_SP] % ACL_DUMP_PIECE, &ret, sizeof(ret));
 #endif
 	unwinder__walk(w->uw, w->d, false, ACL_STACK_MAX, &w->out);
 	assert_true(w->out.n >= 2);
@@ -221,7 +221,7 @@ static void any_stack_ends(void **state)
 	for (int i = 0; i < 300; i++) {
 		for (size_t at = 0; at < (size_t)PIECES * ACL_DUMP_PIECE; at += sizeof(word)) {
 			word = rand() % 3 ? (uintptr_t)w->theirs[rand() % w->n]
-					  : w->d->regs[ACL_DUMP_SP] + (uint64_t)(rand() % 16384);
+					  : w->d->words[ACL_DUMP_SP] + (uint64_t)(rand() % 16384);
 			memcpy(w->d->stack + at, &word, sizeof(word));
 		}
 		walk(w, ACL_STACK_MAX);
