@@ -138,21 +138,28 @@ ACL_FN int acl_enforce__send(union acl_enforce_scratch *s, __u32 sig)
 	return err ? ACL_ACT_ERR(-err) : ACL_ACT_SENT;
 }
 
+/* Whether user space decides, as a suppression may apply. */
+ACL_FN int acl_enforce__asks(__u32 rule)
+{
+	return enforce_cfg.ask >> rule & 1;
+}
+
 /* What is done where rule, level and evidence call for it. */
 ACL_FN int acl_enforce__act(union acl_enforce_scratch *s, __u64 inc, __u32 rule)
 {
-	/* of who is not suppressed, user space takes the number */
-	int ask = enforce_cfg.ask >> rule & 1;
-
 	if (observe_only || watcher_gone)
 		return ACL_ACT_OBSERVING;
 	if (!acl_actions__is_wanted(s, inc))
 		return ACL_ACT_SCOPE;
-	if (!acl_actions__take(s, inc, !ask))
+	/* of who is not suppressed, user space takes the number */
+	if (!acl_actions__take(s, inc, !acl_enforce__asks(rule)))
 		return ACL_ACT_LIMITED;
 	if (enforce_cfg.dry_run)
 		return ACL_ACT_DRY_RUN;
-	return ask ? acl_enforce__stop(s, 1) : acl_enforce__send(s, enforce_cfg.sig[rule]);
+	acl_opaque(rule); /* looked up again: stack is scarce */
+	if (acl_enforce__asks(rule))
+		return acl_enforce__stop(s, 1);
+	return acl_enforce__send(s, enforce_cfg.sig[rule & 15]);
 }
 
 ACL_FN void acl_enforce__count(union acl_enforce_scratch *s, __u32 rule, int act)
