@@ -124,7 +124,7 @@ bool places__evict(struct places *p, uint64_t now)
 		    place->auth == PLACE_AUTH_LATER)
 			continue;
 		n = places_of(p, place->peer);
-		if (n > most || (n == most && place->since < worst->since)) {
+		if (!worst || n > most || (n == most && place->since < worst->since)) {
 			most = n;
 			worst = place;
 		}

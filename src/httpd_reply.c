@@ -195,7 +195,7 @@ static enum MHD_Result add_accept(void *arg, enum MHD_ValueKind kind, const char
 	size_t len = value ? strlen(value) : 0;
 
 	(void)kind;
-	if (strcasecmp(name, "Accept") || !len || a->len + len + 2 > sizeof(a->text))
+	if (strcasecmp(name, "Accept") != 0 || !len || a->len + len + 2 > sizeof(a->text))
 		return MHD_YES;
 	if (a->len)
 		a->text[a->len++] = ',';
@@ -281,7 +281,7 @@ static bool is_refused(struct httpd *h, struct MHD_Connection *c, const char *me
 		*sent = send_short(h, c, TOO_LARGE, "no page takes data\n", "Connection", "close");
 		return true;
 	}
-	if (strcmp(method, "GET") && strcmp(method, "HEAD")) {
+	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
 		*sent = send_short(h, c, NOT_ALLOWED, "GET and HEAD only\n", "Allow", "GET, HEAD");
 		return true;
 	}
