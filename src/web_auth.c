@@ -149,7 +149,7 @@ static char *decode(const char *header, char **password)
 	char *user = NULL, *colon;
 
 	if (!header || strlen(header) > CREDENTIALS_MAX ||
-	    strncasecmp(header, scheme, strlen(scheme)))
+	    strncasecmp(header, scheme, strlen(scheme)) != 0)
 		return NULL;
 	header += strlen(scheme);
 	header += strspn(header, " ");

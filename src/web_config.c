@@ -239,10 +239,10 @@ static int once(struct walk *w, const struct key *k, const struct web_pem *pem)
 static int take_file(struct walk *w, const struct key *k)
 {
 	struct web_pem *pem = FIELD(struct web_pem, w, k);
-	char *name;
+	char *name = NULL;
 	int err = text(w, k->name, &name);
 
-	if (err)
+	if (err || !name)
 		return err;
 	if (*name && !(err = once(w, k, pem))) {
 		pem->path = relative_to(w->path, name);
@@ -256,10 +256,10 @@ static int take_file(struct walk *w, const struct key *k)
 static int take_inline(struct walk *w, const struct key *k)
 {
 	struct web_pem *pem = FIELD(struct web_pem, w, k);
-	char *data;
+	char *data = NULL;
 	int err = text(w, k->name, &data);
 
-	if (err)
+	if (err || !data)
 		return err;
 	if (*data && !(err = once(w, k, pem))) {
 		pem->data = data;
