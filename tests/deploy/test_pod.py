@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import urllib.parse
+import uuid
 
 import confined                         # first: it finds the others
 import manifests
@@ -18,14 +19,12 @@ import world
 from confined import Service
 from world import expect, expect_equal
 
-POD_UID = "8b1f4a5e-2c3d-4e5f-8a9b-0c1d2e3f4a5b"
 
-
-def kubelet(folder, number):
-    """The files that a kubelet makes of a container."""
-    os.makedirs(os.path.join(folder, f"pods/jobs_trainer-0_{POD_UID}/worker"))
+def kubelet(folder, uid, number):
+    """The files that a kubelet makes of a container of a pod."""
+    os.makedirs(os.path.join(folder, f"pods/jobs_trainer-0_{uid}/worker"))
     os.makedirs(os.path.join(folder, "containers"))
-    os.symlink(f"/var/log/pods/jobs_trainer-0_{POD_UID}/worker/0.log",
+    os.symlink(f"/var/log/pods/jobs_trainer-0_{uid}/worker/0.log",
                os.path.join(folder, f"containers/trainer-0_jobs_worker-{number}.log"))
 
 
@@ -57,10 +56,9 @@ def command(folder, options, log):
 
 def pod_seen(beside=()):
     """A violation in a pod, seen from another one, with commands running beside."""
-    number, log = confined.new_id(), world.scratch("log")
-    kubelet(log, number)
-    uid = POD_UID.replace("-", "_")
-    group = f"kubepods-burstable-pod{uid}.slice/cri-containerd-{number}.scope"
+    uid, number, log = str(uuid.uuid4()), confined.new_id(), world.scratch("log")
+    kubelet(log, uid, number)
+    group = f"kubepods-burstable-pod{uid.replace('-', '_')}.slice/cri-containerd-{number}.scope"
     with confined.container(group) as target, contextlib.ExitStack() as stack:
         service = Service(lambda folder, options: command(folder, options, log))
         for words in beside:
