@@ -13,7 +13,8 @@ import unit                             # first: it finds the others
 from checks import ACLGUARD, Tap, complaints, options_of_help, output, text_of, usage
 
 EXPOSURE = 3.5      # of 10, as systemd-analyze counts
-SANDBOX = re.compile(r"(Protect|Private|Restrict(?!Prevent)|Lock|Memory(?!Max)|SystemCall|NoNew)\w+")
+SANDBOX = re.compile(
+    r"(Protect|Private|Restrict(?!Prevent)|Lock|Memory(?!Max)|SystemCall|NoNew)\w+")
 
 
 def installed(folder):
