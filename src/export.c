@@ -179,12 +179,15 @@ static int open_web(struct daemon *d)
 
 static int attach(struct daemon *d)
 {
-	int found = session__watch_all(d->session, d->signals);
+	int found;
+
+	exporter__join(d->exporter, d->session);
+	found = session__watch_all(d->session, d->signals);
 
 	if (found < 0)
 		return refuse(ACL_EXIT_FAILED, "cannot look for processes: %s", strerror(-found));
 	privileges__drop(); /* where that is refused, all goes on with more than it needs */
-	found = exporter__start(d->exporter, d->session);
+	found = exporter__start(d->exporter);
 	if (found)
 		return refuse(ACL_EXIT_FAILED, "cannot read the kernel's numbers: %s",
 			      strerror(-found));

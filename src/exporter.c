@@ -572,7 +572,12 @@ int exporter__new(const struct options *opts, struct exporter **out)
 	return 0;
 }
 
-int exporter__start(struct exporter *ex, struct session *s)
+void exporter__join(struct exporter *ex, struct session *s)
+{
+	ex->session = s;
+}
+
+int exporter__start(struct exporter *ex)
 {
 	struct sampler *sampler;
 	int err;
@@ -585,11 +590,10 @@ int exporter__start(struct exporter *ex, struct session *s)
 			say("cannot measure how long BPF programs run: %s",
 			    strerror(-ex->bpf_stats));
 	}
-	err = sampler__start(session__maps(s), ex->metrics, &sampler);
+	err = sampler__start(session__maps(ex->session), ex->metrics, &sampler);
 
 	if (err)
 		return err;
-	ex->session = s;
 	turn(ex);
 	pthread_mutex_lock(&ex->sampling);
 	ex->sampler = sampler;

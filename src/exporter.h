@@ -24,11 +24,11 @@ void exporter__free(struct exporter *ex); /* NULL is allowed */
 /* For session__open(); of the exporter. */
 const struct session_listener *exporter__listener(struct exporter *ex);
 
-/*
- * The session is open, and privileges are dropped: from now on the kernel's numbers are
- * read.  Returns 0 or -errno.
- */
-int exporter__start(struct exporter *ex, struct session *s);
+/* The session is open: before it tells anything, as processes are already looked for. */
+void exporter__join(struct exporter *ex, struct session *s);
+
+/* Privileges are dropped: from now on the kernel's numbers are read.  Returns 0 or -errno. */
+int exporter__start(struct exporter *ex);
 /* Before the session is closed: the numbers stay as they are then. */
 void exporter__stop(struct exporter *ex);
 
