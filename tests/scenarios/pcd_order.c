@@ -18,21 +18,23 @@ static size_t npending;
 /* ProcessEvents of that program, with its wrong order. */
 SITE void process_events(void)
 {
-	size_t kept = 0;
+	size_t done = 0;
 
-	for (size_t i = 0; i < npending; i++) {
+	while (done < npending) {
 		aclrtEventRecordedStatus status;
 
-		OK(aclrtQueryEventStatus(pending[i].event, &status));
-		if (status != ACL_EVENT_RECORDED_STATUS_COMPLETE) {
-			pending[kept++] = pending[i];
-			continue;
-		}
-		release_buffer(&pending[i]);
-		destroy_event(&pending[i]);
-		check_device(&pending[i]);
+		OK(aclrtQueryEventStatus(pending[done].event, &status));
+		/* nor are those behind it on the stream; were one of them taken for done, its
+		 * destroy would settle this one, too */
+		if (status != ACL_EVENT_RECORDED_STATUS_COMPLETE)
+			break;
+		release_buffer(&pending[done]);
+		destroy_event(&pending[done]);
+		check_device(&pending[done]);
+		done++;
 	}
-	npending = kept;
+	npending -= done;
+	memmove(pending, pending + done, npending * sizeof(pending[0]));
 }
 
 SITE void async_copy(aclrtStream stream, unsigned char seed)
