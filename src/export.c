@@ -24,6 +24,7 @@
 #include "report_text.h"
 #include "sdnotify.h"
 #include "session.h"
+#include "signals.h"
 #include "textfile.h"
 
 #define TICK_SECONDS 5 /* when nothing else is to be done */
@@ -56,20 +57,7 @@ static int list_metrics(void)
 
 /* ---- what wakes us ------------------------------------------------------- */
 
-static int open_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGUSR2);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -1;
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
+static const int taken[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 
 static int open_timer(uint64_t interval_ns)
 {
@@ -94,10 +82,11 @@ static int open_wakers(struct daemon *d)
 	d->watchdog = sdnotify__watchdog();
 	if (d->watchdog && d->watchdog < tick)
 		tick = d->watchdog;
-	d->signals = open_signals();
+	d->signals = signals__open(taken, sizeof(taken) / sizeof(taken[0]), NULL);
 	d->timer = open_timer(tick);
 	if (d->signals < 0 || d->timer < 0)
-		return refuse(ACL_EXIT_FAILED, "cannot take signals: %s", strerror(errno));
+		return refuse(ACL_EXIT_FAILED, "cannot take signals: %s",
+			      strerror(d->signals < 0 ? -d->signals : errno));
 	return 0;
 }
 
@@ -117,11 +106,7 @@ static bool take_signals(struct daemon *d)
 	while (read(d->signals, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
 		if (si.ssi_signo == SIGHUP)
 			reload(d);
-		else if (si.ssi_signo == SIGUSR1)
-			session__observe(d->session, true, "SIGUSR1");
-		else if (si.ssi_signo == SIGUSR2)
-			session__observe(d->session, false, "SIGUSR2");
-		else
+		else if (!session__take_signal(d->session, si.ssi_signo))
 			end = true;
 	}
 	return end;

@@ -32,6 +32,7 @@
 #include "exits.h"
 #include "maps.h"
 #include "report_text.h"
+#include "signals.h"
 
 #define LOADER_HOOK "_dl_debug_state" /* what debuggers stop at, in every libc */
 #define LOADER_STATE "_r_debug"	      /* what they look at then */
@@ -109,13 +110,9 @@ static int compare_seen(const void *a, const void *b)
 /* The kernel's word that somebody wants to write to a file that is leased. */
 static int open_leases(void)
 {
-	sigset_t set;
+	static const int word = SIGIO;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGIO);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -1;
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return signals__open(&word, 1, NULL);
 }
 
 struct probes *probes__new(struct aclguard_bpf *skel, enum attach_how how, bool loaders)

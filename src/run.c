@@ -31,6 +31,7 @@
 #include "options.h"
 #include "privileges.h"
 #include "session.h"
+#include "signals.h"
 
 struct child {
 	pid_t pid;
@@ -209,19 +210,7 @@ static int end_as(int status)
 	return 128 + sig;
 }
 
-/* The signals that are passed on, blocked so that a signalfd has them. */
-static int open_signals(sigset_t *old)
-{
-	static const int passed[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
-		sigaddset(&set, passed[i]);
-	if (sigprocmask(SIG_BLOCK, &set, old))
-		return -errno;
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
+static const int passed_on[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH };
 
 /* Until the program has ended; 0, 1 where it is left stopped, or -errno where the loop failed. */
 static int attend(struct session *s, const struct child *c, int sfd, int *status)
@@ -289,7 +278,7 @@ int command_run(const struct options *opts)
 	getrlimit(RLIMIT_NOFILE, &c.nofile);
 	sigaction(SIGPIPE, NULL, &c.pipe);
 	sigaction(SIGXFSZ, NULL, &c.xfsz);
-	sfd = open_signals(&c.mask);
+	sfd = signals__open(passed_on, sizeof(passed_on) / sizeof(passed_on[0]), &c.mask);
 	if (sfd < 0)
 		return refuse(ACL_EXIT_FAILED, "cannot take signals: %s", strerror(-sfd));
 	err = session__open(opts, NULL, &s);

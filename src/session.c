@@ -723,10 +723,18 @@ static int assume_risk(struct session *s)
 	return 0;
 }
 
-void session__observe(struct session *s, bool observe, const char *by)
+static void observe(struct session *s, bool off, const char *by)
 {
-	if (enforcer__observe(s->enforcer, observe))
-		enforcement__switched(&s->report, observe, by);
+	if (enforcer__observe(s->enforcer, off))
+		enforcement__switched(&s->report, off, by);
+}
+
+bool session__take_signal(struct session *s, uint32_t sig)
+{
+	if (sig != SIGUSR1 && sig != SIGUSR2)
+		return false;
+	observe(s, sig == SIGUSR1, sig == SIGUSR1 ? "SIGUSR1" : "SIGUSR2");
+	return true;
 }
 
 bool session__enforces(const struct session *s)
@@ -742,14 +750,14 @@ unsigned int session__held(const struct session *s)
 static void on_command(void *arg, const char *command, char *answer, size_t n)
 {
 	struct session *s = arg;
-	bool observe = !strcmp(command, "observe");
+	bool off = !strcmp(command, "observe");
 
-	if (observe || !strcmp(command, "enforce")) {
+	if (off || !strcmp(command, "enforce")) {
 		if (!session__enforces(s)) {
 			snprintf(answer, n, "error nothing is enforced: there was no --enforce");
 			return;
 		}
-		session__observe(s, observe, "the control socket");
+		observe(s, off, "the control socket");
 	} else if (strcmp(command, "status") != 0) {
 		snprintf(answer, n, "error unknown command; there are observe, enforce, status");
 		return;

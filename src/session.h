@@ -108,11 +108,11 @@ int session__watch_all(struct session *s, int interrupt);
 int session__canary(struct session *s, pid_t pid, int interrupt);
 
 /*
- * Enforcement: whether anything was asked for; off and on again, reported with who wanted
- * it; how many processes it keeps stopped now.
+ * Enforcement: whether anything was asked for; SIGUSR1 and SIGUSR2 switch it off and on
+ * again (false: it was another signal); how many processes it keeps stopped now.
  */
 bool session__enforces(const struct session *s);
-void session__observe(struct session *s, bool observe, const char *by);
+bool session__take_signal(struct session *s, uint32_t sig);
 unsigned int session__held(const struct session *s);
 
 /*

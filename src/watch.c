@@ -16,6 +16,7 @@
 #include "privileges.h"
 #include "probes.h"
 #include "session.h"
+#include "signals.h"
 
 /* The canary did not live on, or nobody wants to know any more. */
 static int canary_over(int err)
@@ -92,20 +93,7 @@ static int attach_all(struct session *s, int interrupt)
 	return 0;
 }
 
-static int open_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR1);
-	sigaddset(&set, SIGUSR2);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
+static const int taken[] = { SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2 };
 
 /* Those of the signals that do not end the watch.  Returns whether one does. */
 static bool take_signals(struct session *s, int sfd)
@@ -114,11 +102,7 @@ static bool take_signals(struct session *s, int sfd)
 	bool over = false;
 
 	while (read(sfd, &si, sizeof(si)) == sizeof(si)) {
-		if (si.ssi_signo == SIGUSR1)
-			session__observe(s, true, "SIGUSR1");
-		else if (si.ssi_signo == SIGUSR2)
-			session__observe(s, false, "SIGUSR2");
-		else
+		if (!session__take_signal(s, si.ssi_signo))
 			over = true;
 	}
 	return over;
@@ -133,7 +117,7 @@ int command_watch(const struct options *opts)
 	for (size_t i = 0; i < opts->npids; i++)
 		if (kill(opts->pids[i], 0) && errno == ESRCH)
 			return cannot_watch(opts->pids[i], -ESRCH);
-	sfd = open_signals();
+	sfd = signals__open(taken, sizeof(taken) / sizeof(taken[0]), NULL);
 	if (sfd < 0)
 		return refuse(ACL_EXIT_FAILED, "cannot take signals: %s", strerror(-sfd));
 	err = session__open(opts, NULL, &s);
