@@ -18,6 +18,7 @@
 #include "backtrace.h"
 #include "escape.h"
 #include "exits.h"
+#include "fileio.h"
 #include "journal.h"
 #include "names.h"
 #include "options.h"
@@ -76,21 +77,6 @@ static void failed(struct events *ev, enum events_output output, int err)
 		    strerror(err));
 }
 
-static int write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return errno;
-		p += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 static void write_line(struct events *ev)
 {
 	int err = 0;
@@ -98,9 +84,9 @@ static void write_line(struct events *ev)
 	if (ev->out < 0)
 		return;
 	if (ev->torn)
-		err = write_all(ev->out, "\n", 1);
+		err = -fileio__write(ev->out, "\n", 1);
 	if (!err)
-		err = write_all(ev->out, ev->line, ev->len);
+		err = -fileio__write(ev->out, ev->line, ev->len);
 	ev->torn = err != 0;
 	if (err)
 		failed(ev, EVENTS_JSON, err);

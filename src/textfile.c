@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "exits.h"
+#include "fileio.h"
 #include "npufile.h"
 #include "options.h"
 
@@ -33,21 +34,6 @@ struct textfile {
 
 /* ---- a file -------------------------------------------------------------- */
 
-static int write_all(int fd, const char *p, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, p, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0)
-			return -errno;
-		p += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 int textfile__write(const char *path, const void *data, size_t len)
 {
 	char temporary[PATH_MAX];
@@ -61,7 +47,7 @@ int textfile__write(const char *path, const void *data, size_t len)
 	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
 	if (fd < 0)
 		return -errno;
-	err = fchmod(fd, 0644) ? -errno : write_all(fd, data, len);
+	err = fchmod(fd, 0644) ? -errno : fileio__write(fd, data, len);
 	if (close(fd) && !err)
 		err = -errno;
 	if (!err && rename(temporary, path))
