@@ -95,14 +95,12 @@ static const struct home *add_home(struct exporter *ex, uint64_t inc, pid_t pid,
 static const struct home *home_of(struct exporter *ex, const struct acl_violation *v)
 {
 	const struct home *h = find_home(ex, v->h.inc);
-	const struct procinfo *info = NULL;
 	pid_t pid = (pid_t)v->h.tgid;
 
 	if (h)
 		return h;
-	if (ex->session)
-		info = procs__get(session__report_cfg(ex->session)->procs, pid);
-	return add_home(ex, v->h.inc, pid, info, v->comm);
+	return add_home(ex, v->h.inc, pid, procs__get(session__report_cfg(ex->session)->procs, pid),
+			v->comm);
 }
 
 static const struct podinfo *pod_of(const struct home *h)
@@ -156,7 +154,7 @@ static void turn(void *arg)
 	struct session_numbers n;
 
 	atomic_store(&ex->turned, report__now());
-	if (!ex->session)
+	if (!ex->session) /* it did not come about */
 		return;
 	session__numbers(ex->session, &n);
 	pthread_mutex_lock(&ex->lock);

@@ -252,20 +252,6 @@ void sites__find(struct sites *st, const struct report_cfg *cfg, const struct ac
 	seen->of = *of;
 }
 
-const struct suppression *sites__suppression(const struct report_cfg *cfg,
-					     const struct acl_violation *v)
-{
-	struct backtrace bt;
-	struct site_of of;
-
-	if (!cfg->sites || !suppress__may_apply(cfg->suppress, v->rule))
-		return NULL;
-	backtrace__take(cfg, v, &bt);
-	sites__find(cfg->sites, cfg, v, &bt, &of);
-	backtrace__clear(&bt);
-	return of.by;
-}
-
 /* ---- sites ------------------------------------------------------------------ */
 
 static struct node *find_node(struct sites *st, uint64_t key)

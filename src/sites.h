@@ -73,14 +73,6 @@ void sites__free(struct sites *st); /* NULL is allowed */
 void sites__find(struct sites *st, const struct report_cfg *cfg, const struct acl_violation *v,
 		 struct backtrace *bt, struct site_of *of);
 
-/*
- * Whether a violation is suppressed, for whoever acts on it: asks cfg->sites, which
- * remembers the answer.  Takes the stack itself, so that the process has to be
- * there the first time.  NULL: it is not.
- */
-const struct suppression *sites__suppression(const struct report_cfg *cfg,
-					     const struct acl_violation *v);
-
 enum site_fate {
 	SITE_PRINT, /* in full: nothing like it was printed before, or it was less grave */
 	SITE_FOLD,  /* no word */

@@ -49,7 +49,6 @@ struct store {
 	__u64 contend_times; /* locks to be refused then */
 	__u64 losses[ACL_L_MAX];
 	struct acl_calls calls[ACL_C_MAX];
-	struct acl_verdicts verdicts[ACL_VERDICTS_MAX];
 	struct acl_violation v; /* the one being put together */
 };
 
@@ -232,14 +231,11 @@ __u64 acl_complete(struct acl_env *env)
 
 void acl_verdict__count(struct acl_env *env, __u32 rule, __u32 level, __u32 evidence, int refused)
 {
-	struct acl_verdicts *n = &env__store(env)->verdicts[ACL_VERDICT_NR(rule, level, evidence)];
-
-	if (refused) {
-		n->refused++;
-		return;
-	}
-	n->made++;
-	env->proc->verdicts++;
+	(void)rule;
+	(void)level;
+	(void)evidence;
+	if (!refused)
+		env->proc->verdicts++;
 }
 
 /* Takes a place in the ring of violations. */
@@ -597,11 +593,6 @@ __u64 store__used(const struct store *st, enum store_table table)
 const __u64 *store__losses(const struct store *st)
 {
 	return st->losses;
-}
-
-const struct acl_verdicts *store__verdicts(const struct store *st)
-{
-	return st->verdicts;
 }
 
 const struct acl_calls *store__calls(const struct store *st)

@@ -97,7 +97,6 @@ __u64 store__used(const struct store *st, enum store_table table);
 /* Losses of all processes, by enum acl_loss; calls, by enum acl_call. */
 const __u64 *store__losses(const struct store *st);
 const struct acl_calls *store__calls(const struct store *st);
-const struct acl_verdicts *store__verdicts(const struct store *st); /* by ACL_VERDICT_NR() */
 
 /* ---- what machine.h asks of a store ------------------------------------ */
 

@@ -4,12 +4,8 @@
  * again.  The user writes them into files (see suppress_file.h and the README); here
  * they are matched against a violation and counted.
  *
- * The decision for a violation in hand, to act on it or not, is given by
- *
- *	if (suppress__may_apply(cfg->suppress, rule))	any entry for this rule at all?
- *		by = sites__suppression(cfg, v);	this one?  NULL: no
- *
- * of sites.h, which remembers it, so that asking again costs nothing.
+ * The decision for a violation in hand, to act on it or not, is part of what sites__find()
+ * of sites.h finds, which remembers it, so that asking again costs nothing.
  *
  * Names are the target's choice: what matching may take is bounded, and an entry that
  * could not be decided within the bound does not match, which is counted.

@@ -374,11 +374,6 @@ int symbolizer__use_debuginfod(struct symbolizer *sym)
 	return sym->cfg.debuginfod ? 0 : debuginfod__new(&sym->cfg.debuginfod);
 }
 
-struct snapshots *symbolizer__snapshots(struct symbolizer *sym)
-{
-	return sym->snapshots;
-}
-
 /* ---- resolving ---- */
 
 static enum sym_kind kind_of(const struct map_entry *e)

@@ -99,9 +99,6 @@ int symbolizer__snapshot(struct symbolizer *sym, pid_t pid);
  */
 void symbolizer__forget(struct symbolizer *sym, pid_t pid);
 
-/* The snapshots that it keeps, for who needs the files of a process as well; still sym's. */
-struct snapshots *symbolizer__snapshots(struct symbolizer *sym);
-
 /*
  * Both before the first process comes: look for separate debug files in this
  * directory as well, returning 0 or -errno (-E2BIG: enough); and ask servers for
